@@ -1,0 +1,75 @@
+"""Errors a user can meet. Each says what is wrong, where, and what would help, in one line."""
+
+from __future__ import annotations
+
+
+class TilewrightError(Exception):
+    """Base of every error that is the input's fault, or the machine's, and not a defect of Tilewright.
+
+    Args:
+        what: the fault, in plain words, with the values involved.
+        where: file and position, operator, tile, buffer; whatever places it.
+        hint: the smallest change that would help.
+    """
+
+    def __init__(self, what: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+class UsageError(TilewrightError):
+    """The request itself makes no sense: unknown name, missing file, wrong option value."""
+
+
+class GraphError(TilewrightError):
+    """A graph, its text form or a traced function is not well formed."""
+
+
+class ShapeError(GraphError):
+    """Shapes or element types do not fit an operator or a binding."""
+
+
+class UnsupportedError(TilewrightError):
+    """Well formed, but this version cannot do it."""
+
+
+class AssemblyError(TilewrightError):
+    """An assembly source has faults; `str()` shows every one with its line, column and caret."""
+
+
+class ObjectError(TilewrightError):
+    """A relocatable object or linked image is malformed."""
+
+
+class LinkError(TilewrightError):
+    """Objects do not fit together, or do not fit the memory they are linked into."""
+
+
+class PlacementError(TilewrightError):
+    """The model does not fit the tiles' memory."""
+
+
+class ScheduleError(TilewrightError):
+    """An exchange phase cannot be scheduled, or its rows break a rule of the fabric."""
+
+
+class PackageError(TilewrightError):
+    """A package is malformed, truncated, or made for something else."""
+
+
+class BindingError(TilewrightError):
+    """An array given to or asked from a package does not match its bindings."""
+
+
+class DeviceError(TilewrightError):
+    """A device is missing, busy, or in a state that does not allow the request."""
+
+
+class MissingDependencyError(TilewrightError):
+    """An optional Python package is needed and not installed."""

@@ -1,0 +1,105 @@
+"""What every command shares: where text goes, how JSON is printed, when a progress bar may appear.
+
+Results go to standard output; everything else (errors, progress, logs) goes to standard error, so that
+a pipe sees results only.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH = 80
+"""Columns of output when standard output is no terminal; a narrower terminal wraps."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with (stage, done, total) as work advances; `total` 0 means that the length is not known."""
+
+
+@dataclass
+class Settings:
+    """The global options of one invocation."""
+
+    quiet: bool = False
+    debug: bool = False
+
+
+settings = Settings()
+"""Set once by the root command before any other command runs."""
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+"""Type of a command's `json` parameter: `json: JsonOption = False`."""
+
+
+def console() -> Console:
+    """Console on standard output, for results."""
+    from rich.console import Console
+
+    output = Console(highlight=False, soft_wrap=False)
+    if not output.is_terminal:
+        output.width = WIDTH
+    return output
+
+
+def error_line(text: str) -> None:
+    """Write `error: ...` as one entry on standard error, whatever the log settings."""
+    sys.stderr.write(f"error: {text}\n")
+    sys.stderr.flush()
+
+
+def note(text: str) -> None:
+    """Write a remark such as `wrote digits.ipuexe` on standard error, unless `--quiet`."""
+    if not settings.quiet:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Print one JSON value on standard output. Not-a-number and infinity are refused as JSON has none."""
+    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Progress | None]:
+    """A bar on standard error, gone when the work is done; None when there is no terminal or `--quiet`."""
+    from rich.console import Console
+
+    errors = Console(stderr=True)
+    if settings.quiet or not errors.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=errors, transient=True) as bar:
+        task = bar.add_task(title, total=None)
+
+        def advance(stage: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{title}: {stage}", completed=done, total=total or None)
+
+        yield advance
+
+
+def count(number: int) -> str:
+    """A number with separators: 1,472."""
+    return f"{number:,}"
+
+
+def byte_size(number: int) -> str:
+    """A size in the binary unit that keeps it readable: 812 B, 12.4 KiB, 3.1 MiB."""
+    size = float(number)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{number} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -73,3 +73,58 @@ class DeviceError(TilewrightError):
 
 class MissingDependencyError(TilewrightError):
     """An optional Python package is needed and not installed."""
+
+
+class SimulationError(TilewrightError):
+    """The simulated chip stopped: a fault of the program, or something that nothing can move on.
+
+    Attributes:
+        category: who is at fault: "program" (the tiles' code), "package" (what was loaded), "host" (marks or
+            pages), "unsupported" (the simulator cannot do it) or "fact unknown" (no public source says what
+            the machine does).
+        tile: physical id, or None when the whole chip is meant.
+        context: "supervisor" or "worker 0".."worker 5", or None.
+        address: byte address of the instruction, or None.
+        symbol: that address as name + offset when the package names it.
+        cycle: global cycle, or None.
+        event: events since the exit of the exchange phase's barrier, or None.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        category: str = "program",
+        tile: int | None = None,
+        context: str | None = None,
+        address: int | None = None,
+        symbol: str | None = None,
+        cycle: int | None = None,
+        event: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(what, hint=hint)
+        self.category = category
+        self.tile = tile
+        self.context = context
+        self.address = address
+        self.cycle = cycle
+        self.event = event
+        self.symbol = symbol
+        self.name(symbol)
+
+    def name(self, symbol: str | None) -> None:
+        """Sets the symbol of the address, and with it the text of `where`."""
+        self.symbol = symbol
+        parts = []
+        if self.tile is not None:
+            parts.append(f"tile {self.tile}")
+        if self.context is not None:
+            parts.append(self.context)
+        if self.address is not None:
+            parts.append(f"{self.address:#x}" + (f" <{symbol}>" if symbol else ""))
+        if self.event is not None:
+            parts.append(f"event {self.event}")
+        elif self.cycle is not None:
+            parts.append(f"cycle {self.cycle}")
+        self.where = ", ".join(parts) or None

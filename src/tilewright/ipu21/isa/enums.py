@@ -1,0 +1,67 @@
+"""Named constants of the vendor's assembly sources: sync zones, instruction flags, exception causes and the like.
+
+Values are the published first-generation ones (known), except the flags of the matrix, slice and transpose
+instructions: their names are public, their numbers are not, and the numbers here are ours (assumed). Everything that
+depends on such a number is listed in `PROVISIONAL` or found by `is_provisional`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .table import table
+
+ENUMS: dict[str, dict[str, int]] = {name: dict(entry["values"]) for name, entry in table()["enums"].items()}
+"""Enum name to its constants, in the order of the data file."""
+
+_FAMILIES = {name: entry for name, entry in table()["enums"].items() if entry.get("flag_family")}
+
+FLAG_FAMILIES: frozenset[str] = frozenset(_FAMILIES)
+"""Families of instruction flags whose numbers are not public, e.g. `TAMP_F16V4`."""
+
+PROVISIONAL: frozenset[str] = frozenset(
+    name for entry in _FAMILIES.values() for name in entry["values"] if name not in entry.get("known", ())
+)
+"""Names whose number is ours. Hardware may use another."""
+
+_CONSTANTS = {name: value for values in ENUMS.values() for name, value in values.items()}
+
+# A zone's preferred name: what it synchronises, not which of the numbered groups it is.
+_ZONES = {
+    value: name
+    for name, value in reversed(ENUMS["TileSyncZone"].items())
+    if "EXTERNAL" not in name and name != "TEXCH_SYNCZONE_INTERNAL0"
+}
+
+SEND_EAST: Final = 1
+"""Control bit of `send`: drive the words eastwards (known)."""
+SEND_WEST: Final = 2
+"""Control bit of `send`: drive the words westwards (known)."""
+SEND_64: Final = 4
+"""Control bit of `send`: items of 8 bytes, using the partner's lane too (known)."""
+
+
+def constant(name: str) -> int | None:
+    """The value of a named constant, or None."""
+    return _CONSTANTS.get(name)
+
+
+def constants() -> dict[str, int]:
+    """Every named constant with its value."""
+    return dict(_CONSTANTS)
+
+
+def constant_name(enum: str, value: int) -> str | None:
+    """The name an enum or flag family gives to a value, or None."""
+    if enum == "TileSyncZone":
+        return _ZONES.get(value)
+    for name, number in ENUMS.get(enum, {}).items():
+        if number == value:
+            return name
+    return None
+
+
+def flag_is_provisional(family: str, value: int) -> bool:
+    """True if the meaning of this flag value in this family rests on a number that is not public."""
+    entry = _FAMILIES[family]
+    return all(entry["values"][name] != value for name in entry.get("known", ()))

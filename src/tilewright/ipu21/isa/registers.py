@@ -1,0 +1,61 @@
+"""Register names: single registers, aligned pairs and quads of the main ($m) and aux ($a) files, and their aliases.
+
+Source: the vendor's public compiler (known). Storage: $m0-$m11, $a0-$a7; $m15, $a14 and $a15 read as zero.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .table import table
+
+MAIN_ZERO = 15
+AUX_ZERO = 15
+AUX_ZERO_PAIR = 14
+AUX_ZERO_QUAD = 12
+
+_SINGLE = re.compile(r"\$([ma])(\d{1,2})$")
+_RANGE = re.compile(r"\$([ma])(\d{1,2})\s*:\s*(\d{1,2})$")
+_QUAD = re.compile(r"\$aq(\d)$")
+_SIZES = {"mreg": 1, "areg": 1, "mpair": 2, "apair": 2, "aquad": 4}
+
+
+def _aliases() -> dict[str, tuple[str, int]]:
+    return {
+        name: (kind, number)
+        for kind, entry in table()["registers"].items()
+        for name, number in entry["aliases"].items()
+    }
+
+
+ALIASES: dict[str, tuple[str, int]] = _aliases()
+"""Alias to (kind, number), e.g. `$lr` to (`mreg`, 10)."""
+
+
+def parse_register(text: str) -> tuple[str, int] | None:
+    """(kind, number of the first register) of a register as written, or None if it is no register.
+
+    Accepts `$m3`, `$a7`, `$m2:3`, `$a4:7`, `$aq1` (the quad `$a4:7`), blanks around the colon, and the aliases.
+    Misaligned pairs and quads are no registers.
+    """
+    if text in ALIASES:
+        return ALIASES[text]
+    if match := _SINGLE.match(text):
+        number = int(match[2])
+        return (f"{match[1]}reg", number) if number < 16 else None
+    if match := _RANGE.match(text):
+        first, last = int(match[2]), int(match[3])
+        kind = {2: f"{match[1]}pair", 4: f"{match[1]}quad"}.get(last - first + 1)
+        return (kind, first) if kind in _SIZES and last < 16 and first % _SIZES[kind] == 0 else None
+    if match := _QUAD.match(text):
+        number = int(match[1])
+        return ("aquad", 4 * number) if number < 4 else None
+    return None
+
+
+def register_name(kind: str, number: int) -> str:
+    """The plain name, e.g. (`apair`, 2) gives `$a2:3`. Raises ValueError for a number the kind cannot have."""
+    size = _SIZES[kind]
+    if not 0 <= number < 16 or number % size:
+        raise ValueError(f"{number} is no {kind} register")
+    return f"${kind[0]}{number}" if size == 1 else f"${kind[0]}{number}:{number + size - 1}"

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tilewright.compiler.progress import Progress
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH = 80
 """Columns of output when standard output is no terminal; a narrower terminal wraps."""
-
-Progress = Callable[[str, int, int], None]
-"""Called with (stage, done, total) as work advances; `total` 0 means that the length is not known."""
 
 
 @dataclass

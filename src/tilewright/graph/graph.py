@@ -1,0 +1,126 @@
+"""The graph: what to compute, as typed values in single-assignment form. No placement, no machine.
+
+A `Region` is a list of operations with the values it is given and the values it gives back. A graph has
+one, its body. A structured loop will be an operation that owns another; hence what walks operations
+walks regions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.operators.operator import Attribute
+from tilewright.tensor_type import TensorType
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """Something computed or given exactly once.
+
+    Attributes:
+        id: position in order of definition: inputs, then constants, then results. Same graph, same ids.
+        type: shape and element type.
+        name: unique within the graph; readable text, used by messages and by the text form.
+    """
+
+    id: int
+    type: TensorType
+    name: str
+
+    def __repr__(self) -> str:
+        return f"%{self.name} : {self.type}"
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One application of an operator.
+
+    Attributes:
+        name: the operator's name in `tilewright.operators`.
+        operands: values used, in the operator's order.
+        results: values defined; every operator so far defines one.
+        attributes: the operator's parameters, all of them, in its declaration order.
+        location: `file.py:12`, the user's line; empty when unknown.
+    """
+
+    name: str
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    location: str = ""
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+    def __repr__(self) -> str:
+        return f"{self.result.name} = {self.name}({', '.join(v.name for v in self.operands)})"
+
+
+@dataclass
+class Region:
+    """Operations in an order of execution: each uses arguments, constants and results of earlier ones."""
+
+    arguments: list[Value] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    results: list[Value] = field(default_factory=list)
+
+
+@dataclass
+class Graph:
+    """A function from named inputs to named outputs.
+
+    Attributes:
+        name: an identifier, for messages and file names.
+        body: the operations; its arguments are the graph's inputs, its results the outputs' values.
+        constants: values with their data, float32, read-only, in order of first use.
+        output_names: names of `body.results`, in the same order.
+    """
+
+    name: str
+    body: Region = field(default_factory=Region)
+    constants: list[tuple[Value, NDArray[Any]]] = field(default_factory=list)
+    output_names: list[str] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> list[Value]:
+        """Values given at every run, in the order of the function's parameters."""
+        return self.body.arguments
+
+    @property
+    def operations(self) -> list[Operation]:
+        """Operations of the body, in order."""
+        return self.body.operations
+
+    @property
+    def outputs(self) -> list[tuple[str, Value]]:
+        """Named results."""
+        return list(zip(self.output_names, self.body.results, strict=True))
+
+    def data(self, value: Value) -> NDArray[Any] | None:
+        """Contents of `value` when it is a constant, else None."""
+        return next((array for constant, array in self.constants if constant is value), None)
+
+    def verify(self) -> None:
+        """Check every rule a graph obeys. Raises GraphError or ShapeError, naming operation and line."""
+        from .verify import verify
+
+        verify(self)
+
+    def evaluate(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
+        """Outputs by name, computed by the operators' float32 references. Raises BindingError."""
+        from .evaluate import evaluate
+
+        return evaluate(self, inputs)
+
+    def __str__(self) -> str:
+        from .text import print_graph
+
+        return print_graph(self)

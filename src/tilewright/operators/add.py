@@ -1,0 +1,60 @@
+"""Elementwise sum with NumPy's broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.tensor_type import TensorType
+
+from .operator import Array, Attributes, Operator
+from .tolerance import HALF_ULP, Tolerance
+
+
+def add(a: Any, b: Any) -> Any:
+    """Elementwise `a + b`, axes aligned at the end, extents of 1 repeated.
+
+    On arrays: the float32 result. On traced values: a traced value. Raises ShapeError when two extents
+    differ and neither is 1.
+    """
+    return OPERATOR(a, b)
+
+
+def shape_rule(attributes: Attributes, /, *operands: TensorType) -> TensorType:
+    """NumPy's broadcast of both shapes."""
+    a, b = operands
+    rank = max(a.rank, b.rank)
+    left = (1,) * (rank - a.rank) + a.shape
+    right = (1,) * (rank - b.rank) + b.shape
+    for axis, (x, y) in enumerate(zip(left, right, strict=True)):
+        if x != y and 1 not in (x, y):
+            raise OPERATOR.mismatch(f"extents {x} and {y} of axis {axis - rank} do not broadcast", a, b)
+    return TensorType(tuple(map(max, left, right)), a.dtype)
+
+
+def reference(attributes: Attributes, /, *operands: Array) -> Array:
+    """The sum in float32."""
+    a, b = operands
+    total: Array = np.add(a, b)
+    return total
+
+
+def tolerance(attributes: Attributes, /, *operands: Array, splits: int = 1) -> Tolerance:
+    """Both operands and the sum are each rounded once to float16: |a| + |b| + |a + b| half-ulps.
+
+    Results below float16's normal range lose at most half its smallest step, 2^-25, three times.
+    """
+    a, b = (operand.astype(np.float64) for operand in operands)
+    bound = HALF_ULP * (np.abs(a) + np.abs(b) + np.abs(a + b)) * (1 + HALF_ULP) + 3 * 2.0**-25
+    return Tolerance(bound, "operands and sum each rounded once to float16")
+
+
+OPERATOR = Operator(
+    name="add",
+    summary="elementwise sum with broadcasting",
+    operands=("a", "b"),
+    shape_rule=shape_rule,
+    reference=reference,
+    tolerance=tolerance,
+)

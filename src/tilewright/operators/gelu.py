@@ -1,0 +1,63 @@
+"""Gaussian error linear unit, by its tanh approximation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tilewright.tensor_type import TensorType
+
+from .operator import Array, Attributes, Operator, Parameter
+from .tolerance import HALF_ULP, Tolerance
+
+CUBIC = 0.044715
+"""Coefficient of the cubic term (known: Hendrycks and Gimpel, 2016, arXiv 1606.08415)."""
+
+
+def gelu(x: Any, *, approximate: str = "tanh") -> Any:
+    """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), elementwise.
+
+    On arrays: the float32 result. On traced values: a traced value. `approximate` is named as in PyTorch;
+    the exact form by the error function ("none") raises UnsupportedError.
+    """
+    return OPERATOR(x, approximate=approximate)
+
+
+def shape_rule(attributes: Attributes, /, *operands: TensorType) -> TensorType:
+    """The result has the operand's shape."""
+    return operands[0]
+
+
+def reference(attributes: Attributes, /, *operands: Array) -> Array:
+    """The tanh form, evaluated in float64 and rounded once to float32."""
+    x = operands[0].astype(np.float64)
+    inner = math.sqrt(2 / math.pi) * (x + CUBIC * x * x * x)
+    # 1 + tanh(u) equals 2 / (1 + exp(-2u)); unlike it, this does not cancel for negative u.
+    with np.errstate(over="ignore"):
+        result: Array = (x / (1 + np.exp(-2 * inner))).astype(np.float32)
+    return result
+
+
+def tolerance(attributes: Attributes, /, *operands: Array, splits: int = 1) -> Tolerance:
+    """Float16 throughout: 8 half-ulps of |x|, plus one unit in the last place of numbers near 2^-10.
+
+    The steps (operand, cube, product, sum, scale, tanh, plus one, half, product) each round once; the
+    factor x/2 carries the error of 1 + tanh, which is absolute, so the bound follows |x| and not the
+    result. Guessed from that count; an emulation in float16 stays within it
+    (tests/unit/operators/test_gelu.py).
+    """
+    x = np.abs(operands[0].astype(np.float64))
+    return Tolerance(8 * HALF_ULP * x + 2.0**-20, "tanh form computed in float16 steps")
+
+
+OPERATOR = Operator(
+    name="gelu",
+    summary="Gaussian error linear unit, tanh form",
+    operands=("x",),
+    shape_rule=shape_rule,
+    reference=reference,
+    tolerance=tolerance,
+    parameters=(Parameter("approximate", "tanh", supported=("tanh",), known=("tanh", "none")),),
+)

@@ -1,4 +1,4 @@
-"""The IPU21 instruction set: forms, encoding, decoding, text, registers, control registers and named constants."""
+"""The IPU21 instruction set: forms, encoding, decoding, text, registers and named constants."""
 
 from .aliases import Alias, aliases_named
 from .csrs import csr_name, csr_number
@@ -7,6 +7,7 @@ from .encode import encode
 from .enums import PROVISIONAL, constant
 from .forms import FORMS, UNENCODABLE, Form, Operand, OperandError, form, forms_named
 from .registers import parse_register, register_name
+from .text import format_instruction
 
 __all__ = [
     "FORMS",
@@ -26,6 +27,7 @@ __all__ = [
     "decode_index",
     "encode",
     "form",
+    "format_instruction",
     "forms_named",
     "is_provisional",
     "parse_register",

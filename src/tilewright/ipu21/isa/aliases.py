@@ -15,9 +15,9 @@ from .table import table
 class Alias:
     """`mnemonic` with operands of the given kinds stands for `form`.
 
-    Each of `arguments` gives one operand of the form: an index into the operands as written, or None with the value
-    in `values` at the same position; an index in `negated` is used with its sign changed. `printed` aliases are what
-    the disassembler shows.
+    Each of `arguments` gives one operand of the form: an index into the operands as written, or None with the
+    value in `values` at the same position; an index in `negated` is used with its sign changed. `printed`
+    aliases are what the disassembler shows.
     """
 
     mnemonic: str

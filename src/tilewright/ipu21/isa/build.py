@@ -1,7 +1,8 @@
 """One-line builders of the supervisor's everyday words, for emitters that write many.
 
-Same words as `encode` with the form named in each builder, an order of magnitude cheaper. Register arguments are
-numbers, addresses are byte addresses; every value is checked and OperandError names the builder and the value.
+Same words as `encode` with the form named in each builder, an order of magnitude cheaper. Register arguments
+are numbers, addresses are byte addresses; every value is checked and OperandError names the builder and the
+value.
 """
 
 from __future__ import annotations
@@ -229,7 +230,7 @@ def sendpic(n: int, select: int, value: int) -> int:
 def sendpicp(
     n: int, item_address: int, control: int, pic_select: int, mux_select: int, mux: int, pic: int
 ) -> tuple[int, int]:
-    """`sendpicp`: n + 1 items from an item address, a mux write and a pointer write. Must be 8-byte aligned."""
+    """`sendpicp`: n + 1 items from an item address, a mux write and a pointer write. 8-byte aligned."""
     if not (
         0 <= n < 64
         and 0 <= item_address < 1 << 18

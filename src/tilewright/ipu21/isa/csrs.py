@@ -1,7 +1,8 @@
 """Control and status registers: numbers, names and bit fields.
 
-Numbers are known (public tables); bit fields are those of the first generation, with address fields widened to 21 bits
-(assumed). `get` and `put` take numbers 0..255; `uget` and `uput` reach a worker's upper space, number 256 + operand.
+Numbers are known (public tables); bit fields are those of the first generation, with address fields widened
+to 21 bits (assumed). `get` and `put` take numbers 0..255; `uget` and `uput` reach a worker's upper space,
+number 256 + operand.
 """
 
 from __future__ import annotations
@@ -63,12 +64,13 @@ def csr_name(number: int, mode: str | None = None) -> str | None:
 
     Without a mode only a name that no other mode gives to another register; None if there is none.
     """
-    names = [item.name for item in CSRS if item.number == number and (mode is None or item.context in ("both", mode))]
+    contexts = ("both", "worker", "supervisor") if mode is None else ("both", mode)
+    names = [item.name for item in CSRS if item.number == number and item.context in contexts]
     return names[0] if len(names) == 1 else None
 
 
 def weight_number(unit: int, entry: int) -> int:
-    """Operand of `ld64putcs` for weight `entry` (0..3) of matrix unit `unit` (0..15), CWEI_unit_entry (known)."""
+    """Operand of `ld64putcs` for weight CWEI_unit_entry: unit 0..15, entry 0..3 (known)."""
     if not (0 <= unit < 16 and 0 <= entry < 4):
         raise ValueError(f"there is no weight {entry} of unit {unit}")
     return 4 * unit + entry

@@ -62,7 +62,7 @@ def decode(word: int, following: int = 0) -> Instruction:
         following: the next word; only `sendpicp` looks at it.
 
     Raises:
-        InvalidInstruction: no form matches: unknown opcode, misaligned pair or quad, or an updated register $m15.
+        InvalidInstruction: no form matches: unknown opcode, misaligned pair or quad, updated register $m15.
     """
     if not 0 <= word <= 0xFFFFFFFF:
         raise InvalidInstruction(f"{word:#x} is not a 32-bit word")
@@ -123,11 +123,12 @@ def decode_index(words: NDArray[np.uint32]) -> NDArray[np.int16]:
     return result.reshape(words.shape)
 
 
-def _family_operand(form: Form) -> Operand | None:
-    return next((item for item in form.operands if item.names == form.flag_family), None) if form.flag_family else None
-
-
-_FLAGGED = {form: operand for form in FORMS if (operand := _family_operand(form)) is not None}
+_FLAGGED: dict[Form, Operand] = {
+    form: operand
+    for form in FORMS
+    for operand in form.operands
+    if form.flag_family is not None and operand.names == form.flag_family
+}
 
 
 def is_provisional(word: int) -> bool:

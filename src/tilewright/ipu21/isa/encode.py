@@ -11,13 +11,13 @@ def encode(form: Form | str, *operands: int, coissue: bool = False) -> tuple[int
 
     Args:
         form: a form or its form string.
-        operands: in assembly order. Registers by number (first of a pair or quad), branch targets as byte addresses,
-            signed immediates signed, high immediates (`uimm_shl20`) as the full number.
+        operands: in assembly order. Registers by number (first of a pair or quad), branch targets as byte
+            addresses, signed immediates signed, high immediates (`uimm_shl20`) as the full number.
         coissue: the word is half of a bundle.
 
     Raises:
-        OperandError: unknown form string, wrong number of operands, a value the encoding cannot hold, or `coissue`
-            for a form that cannot be in a bundle.
+        OperandError: unknown form string, wrong number of operands, a value the encoding cannot hold, or
+            `coissue` for a form that cannot be in a bundle.
     """
     if isinstance(form, str):
         try:

@@ -1,8 +1,8 @@
-"""Named constants of the vendor's assembly sources: sync zones, instruction flags, exception causes and the like.
+"""Named constants of the vendor's assembly sources: sync zones, instruction flags, exception causes, ...
 
 Values are the published first-generation ones (known), except the flags of the matrix, slice and transpose
-instructions: their names are public, their numbers are not, and the numbers here are ours (assumed). Everything that
-depends on such a number is listed in `PROVISIONAL` or found by `is_provisional`.
+instructions: their names are public, their numbers are not, and the numbers here are ours (assumed).
+Everything that depends on such a number is listed in `PROVISIONAL` or found by `is_provisional`.
 """
 
 from __future__ import annotations

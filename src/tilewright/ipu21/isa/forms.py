@@ -12,7 +12,7 @@ from ...errors import TilewrightError
 from .table import table
 
 COISSUE = 0x80000000
-"""Bit 31: set in both words of a bundle. Opcodes 31:28 = 1111 are `sendpicp` instead, which is never in a bundle."""
+"""Bit 31: set in both words of a bundle. A word with 31:28 = 1111 is `sendpicp`, never in a bundle."""
 
 _REGISTERS = {"mreg": 1, "areg": 1, "mpair": 2, "apair": 2, "aquad": 4}
 _SHIFTS = {"word_address": 2, "uimm_shl20": 20}
@@ -28,11 +28,12 @@ class Operand:
 
     Attributes:
         name: the table's name, e.g. `mDst0` or `zimm12`.
-        kind: `mreg`, `areg`, `mpair`, `apair`, `aquad` (value = number of the first register), `uimm`, `simm`,
-            `uimm_shl20` (value = the full 32-bit number), `word_address` (value = byte address).
-        pieces: (lsb, width, value_lsb): the word's bits from `lsb` hold the bits of `value >> shift` from `value_lsb`.
-        minimum, maximum, step: the legal values. An automatically updated register is never $m15 (derived: the
-            published vectors leave it out).
+        kind: `mreg`, `areg`, `mpair`, `apair`, `aquad` (value = number of the first register), `uimm`,
+            `simm`, `uimm_shl20` (value = the full 32-bit number), `word_address` (value = byte address).
+        pieces: (lsb, width, value_lsb): the word's bits from `lsb` hold the bits of `value >> shift` from
+            `value_lsb`.
+        minimum, maximum, step: the legal values. An automatically updated register is never $m15 (derived:
+            the published vectors leave it out).
         shift: bits dropped from the value before it is split into pieces.
         suffix: decoration behind the operand in the text: `+=`, `++`, `@`, `>>`, `:B`, `:BL`, `:BU`.
         word: 0, or 1 for the payload of `sendpicp`.
@@ -96,12 +97,13 @@ class Form:
         mask: the bits that must equal `fixed`: opcode bits and the alignment bits of pairs and quads.
         words: 1, or 2 for `sendpicp`.
         coissue: may sit in a bundle; then bit 31 is not part of `mask`.
-        flags: `control` (changes the program counter or ends a worker), `system` (CSRs, sync, exchange, launch).
-            Neither may be in a repeat body.
+        flags: `control` (changes the program counter or ends a worker), `system` (CSRs, sync, exchange,
+            launch). Neither may be in a repeat body.
         since: first chip generation known to have it: `ipu1`, `ipu2`, `ipu21`.
         evidence: `known` (published) or `derived`.
         word_checked: a published word with its text agrees with this form.
-        flag_family: the family of named flags it takes whose numbers are not public, e.g. `TAMP_F16V4`, or None.
+        flag_family: the family of named flags it takes whose numbers are not public, e.g. `TAMP_F16V4`, or
+            None.
         note: what is special about it, or empty.
     """
 
@@ -193,7 +195,9 @@ def _form(index: int, entry: dict[str, Any], families: frozenset[str]) -> Form:
 
 _FAMILIES = frozenset(name for name, entry in table()["enums"].items() if entry.get("flag_family"))
 
-FORMS: tuple[Form, ...] = tuple(_form(index, entry, _FAMILIES) for index, entry in enumerate(table()["forms"]))
+FORMS: tuple[Form, ...] = tuple(
+    _form(index, entry, _FAMILIES) for index, entry in enumerate(table()["forms"])
+)
 """Every form that can be encoded; a form's index is its position."""
 
 UNENCODABLE: tuple[str, ...] = tuple(entry["mnemonic"] for entry in table()["unencodable"])
@@ -202,8 +206,8 @@ UNENCODABLE: tuple[str, ...] = tuple(entry["mnemonic"] for entry in table()["une
 FORCED_SPELLING: dict[Form, str] = {}
 """The mnemonic that selects exactly this form where the plain one would select a sibling for some values.
 
-`addz`, `adds`, ... choose the zero- or sign-extended immediate (known). `orhi`, `andhi`, `andchi` choose the immediate
-of the twelve high bits; the vendor has no spelling for that, these are ours (assumed)."""
+`addz`, `adds`, ... choose the zero- or sign-extended immediate (known). `orhi`, `andhi`, `andchi` choose the
+immediate of the twelve high bits; the vendor has no spelling for that, these are ours (assumed)."""
 
 _BY_TEXT = {form.text: form for form in FORMS}
 _BY_MNEMONIC: dict[str, tuple[Form, ...]] = {}
@@ -227,7 +231,7 @@ def form(text: str) -> Form:
 
 
 def forms_named(mnemonic: str) -> tuple[Form, ...]:
-    """The forms a mnemonic or forcing spelling (`addz`, `orhi`) can mean, in table order; empty if there are none."""
+    """The forms a mnemonic or forcing spelling (`addz`, `orhi`) can mean, in table order; maybe none."""
     return _BY_MNEMONIC.get(mnemonic, ())
 
 

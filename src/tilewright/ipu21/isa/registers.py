@@ -1,4 +1,4 @@
-"""Register names: single registers, aligned pairs and quads of the main ($m) and aux ($a) files, and their aliases.
+"""Register names: single registers, aligned pairs and quads of the main ($m) and aux ($a) files, aliases.
 
 Source: the vendor's public compiler (known). Storage: $m0-$m11, $a0-$a7; $m15, $a14 and $a15 read as zero.
 """
@@ -35,8 +35,8 @@ ALIASES: dict[str, tuple[str, int]] = _aliases()
 def parse_register(text: str) -> tuple[str, int] | None:
     """(kind, number of the first register) of a register as written, or None if it is no register.
 
-    Accepts `$m3`, `$a7`, `$m2:3`, `$a4:7`, `$aq1` (the quad `$a4:7`), blanks around the colon, and the aliases.
-    Misaligned pairs and quads are no registers.
+    Accepts `$m3`, `$a7`, `$m2:3`, `$a4:7`, `$aq1` (the quad `$a4:7`), blanks around the colon, and the
+    aliases. Misaligned pairs and quads are no registers.
     """
     if text in ALIASES:
         return ALIASES[text]
@@ -54,7 +54,7 @@ def parse_register(text: str) -> tuple[str, int] | None:
 
 
 def register_name(kind: str, number: int) -> str:
-    """The plain name, e.g. (`apair`, 2) gives `$a2:3`. Raises ValueError for a number the kind cannot have."""
+    """The plain name, e.g. (`apair`, 2) gives `$a2:3`. Raises ValueError for a number the kind lacks."""
     size = _SIZES[kind]
     if not 0 <= number < 16 or number % size:
         raise ValueError(f"{number} is no {kind} register")

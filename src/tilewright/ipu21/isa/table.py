@@ -1,7 +1,7 @@
 """The instruction table's data file, parsed once.
 
-The file (`data/ipu21.json`) is the only home of encodings, register names, CSR numbers and named constants; every
-fact in it carries its source and an evidence tag (known, derived, assumed, open).
+The file (`data/ipu21.json`) is the only home of encodings, register names, CSR numbers and named constants;
+every fact in it carries its source and an evidence tag (known, derived, assumed, open).
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from .target import TARGET, TILE_BASE, TILE_BYTES
+
 READ, WRITE, EXECUTE = 1, 2, 4
 """Bits of `Segment.flags`. They describe; the machine enforces none of them."""
 
@@ -239,9 +241,9 @@ class Package:
     blobs: list[bytes]
     images: list[Image]
     tiles: list[TileImage]
-    target: str = "ipu21"
-    tile_memory_base: int = 0x4C000
-    tile_memory_size: int = 0x9C000
+    target: str = TARGET
+    tile_memory_base: int = TILE_BASE
+    tile_memory_size: int = TILE_BYTES
     inputs: list[Binding] = field(default_factory=list)
     outputs: list[Binding] = field(default_factory=list)
     weights: list[Binding] = field(default_factory=list)

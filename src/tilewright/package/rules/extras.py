@@ -1,0 +1,169 @@
+"""Entry points, configuration writes, profile plan, provisional words, names."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import PackageError
+
+from ..records import ALL_TILES, EXECUTE, MARK, NO_MARKS, PROVISIONAL_WORD, STEP_KINDS, Package, Segment
+from ..target import CONFIG_SPACE_BYTES, FORBIDDEN_CONFIG, TILE_BASE, TILE_END, TILES
+from .values import aligned, column, distinct, first, table, text, unsigned
+
+MAX_STEPS = 1 << 16
+"""Intervals carry a step as 16 bits."""
+
+
+def check_entry_points(package: Package) -> None:
+    """Names once; an entry point named like a call agrees with it."""
+    for number, entry in enumerate(package.entry_points):
+        where = f"entry point {number}"
+        text(entry.name, "name", where)
+        unsigned(entry.command, "command", where)
+        unsigned(entry.external_syncs, "external syncs", where)
+        call = package.call(entry.name)
+        if call is not None and (entry.command, entry.external_syncs) != (call.command, call.phases):
+            raise PackageError(f"{entry.name!r} disagrees with the call of that name", where=where)
+    distinct((entry.name for entry in package.entry_points), "entry point", "entry points")
+
+
+def check_config_writes(package: Package) -> None:
+    """Aligned, in the configuration space, once each, and none of the registers a package must not own."""
+    for number, write in enumerate(package.device_config_writes):
+        where = f"configuration write {number}"
+        unsigned(write.offset, "offset", where, maximum=CONFIG_SPACE_BYTES - 4)
+        unsigned(write.value, "value", where)
+        aligned(write.offset, 4, "offset", where)
+        for begin, end, what in FORBIDDEN_CONFIG:
+            if begin <= write.offset < end:
+                raise PackageError(f"register {write.offset:#x} belongs to the {what}", where=where)
+    distinct((hex(write.offset) for write in package.device_config_writes), "offset", "configuration writes")
+
+
+def check_profile(package: Package) -> None:
+    """Steps have known kinds; marks name steps, are sorted, and lie in code of the images that use them."""
+    steps = package.profile.steps
+    if len(steps) > MAX_STEPS:
+        raise PackageError(f"{len(steps)} profile steps are over the limit of {MAX_STEPS}")
+    for number, step in enumerate(steps):
+        where = f"profile step {number}"
+        text(step.name, "name", where)
+        if step.kind not in STEP_KINDS:
+            raise PackageError(
+                f"unknown kind {step.kind!r}", where=where, hint=f"known: {', '.join(STEP_KINDS)}"
+            )
+    for number, marks in enumerate(package.profile.mark_tables):
+        where = f"mark table {number}"
+        table(marks, MARK, "table", where)
+        address = column(marks, "address")
+        hit = first(address % 4 != 0)
+        if hit is not None:
+            raise PackageError(f"mark {hit} at {address[hit]:#x} is between instructions", where=where)
+        hit = first(address[1:] <= address[:-1])
+        if hit is not None:
+            raise PackageError(f"marks {hit} and {hit + 1} are not in order of address", where=where)
+        hit = first(column(marks, "step") >= len(steps))
+        if hit is not None:
+            raise PackageError(f"mark {hit} names step {marks['step'][hit]} of {len(steps)}", where=where)
+    for number, image in enumerate(package.images):
+        if image.mark_table == NO_MARKS:
+            continue
+        outside = first(~_in_code(package.profile.mark_tables[image.mark_table], image.segments))
+        if outside is not None:
+            raise PackageError(
+                f"mark {outside} of mark table {image.mark_table} lies in no executable segment",
+                where=f"image {number}",
+            )
+
+
+def check_provisional(package: Package) -> None:
+    """Sorted, once each, and really there: a list that misses the images would warn about nothing."""
+    words = package.provisional
+    where = "provisional words"
+    table(words, PROVISIONAL_WORD, "list", where)
+    if not len(words):
+        return
+    key = column(words, "address") << 32 | column(words, "word")
+    hit = first(key[1:] <= key[:-1])
+    if hit is not None:
+        raise PackageError(f"entries {hit} and {hit + 1} are not in order", where=where)
+    hit = first(column(words, "address") % 4 != 0)
+    if hit is not None:
+        raise PackageError(f"address {int(words['address'][hit]):#x} is between instructions", where=where)
+    found = np.zeros(len(words), np.bool_)
+    seen: set[tuple[int, int, int, int]] = set()
+    for image in package.images:
+        for part in image.segments:
+            place = (part.address, part.blob, part.blob_offset, part.file_size)
+            if part.flags & EXECUTE and part.file_size and place not in seen:
+                seen.add(place)
+                found |= _matches(words, part.address, package.segment_bytes(part))
+    hit = first(~found)
+    if hit is not None:
+        entry = words[hit]
+        raise PackageError(
+            f"word {int(entry['word']):#010x} is at {int(entry['address']):#x} of no image", where=where
+        )
+
+
+def check_names(package: Package) -> None:
+    """Symbols and regions lie in tile memory and have names; live tensors belong to the steps."""
+    previous = 0
+    for number, symbol in enumerate(package.symbols):
+        where = f"symbol {number}"
+        text(symbol.name, "name", where)
+        unsigned(symbol.address, "address", where)
+        if not TILE_BASE <= symbol.address <= TILE_END:
+            raise PackageError(f"{symbol.name!r} at {symbol.address:#x} is outside tile memory", where=where)
+        if symbol.address < previous:
+            raise PackageError(
+                f"{symbol.name!r} at {symbol.address:#x} is not in order of address", where=where
+            )
+        previous = symbol.address
+    for number, region in enumerate(package.regions):
+        where = f"region {number}"
+        text(region.name, "name", where)
+        unsigned(region.physical_tile, "tile", where)
+        unsigned(region.address, "address", where)
+        unsigned(region.size, "size", where)
+        if region.physical_tile != ALL_TILES and region.physical_tile >= TILES:
+            raise PackageError(f"{region.name!r} is on tile {region.physical_tile}", where=where)
+        if region.size == 0 or region.address < TILE_BASE or region.address + region.size > TILE_END:
+            raise PackageError(f"{region.name!r} is empty or leaves tile memory", where=where)
+    debug = package.debug
+    if debug is None:
+        return
+    if debug.live and len(debug.live) != len(package.profile.steps):
+        raise PackageError(
+            f"live tensors of {len(debug.live)} steps, the profile has {len(package.profile.steps)}",
+            where="debug",
+        )
+    for names in debug.live:
+        for name in names:
+            text(name, "live tensor", "debug")
+    for name, value in (("graph text", debug.graph), ("layouts text", debug.layouts)):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise PackageError(f"{name} is not valid Unicode", where="debug") from error
+
+
+def _in_code(marks: NDArray[np.void], segments: list[Segment]) -> NDArray[np.bool_]:
+    address = column(marks, "address")
+    inside = np.zeros(len(marks), np.bool_)
+    for part in segments:
+        if part.flags & EXECUTE:
+            inside |= (address >= part.address) & (address < part.address + part.memory_size)
+    return inside
+
+
+def _matches(words: NDArray[np.void], address: int, code: bytes) -> NDArray[np.bool_]:
+    """Which of the provisional words stand at their address in this code."""
+    content = np.frombuffer(code, "<u4", count=len(code) // 4)
+    position = (column(words, "address") - address) // 4
+    inside = (position >= 0) & (position < len(content))
+    if not len(content):
+        return inside
+    same: NDArray[np.bool_] = content[np.clip(position, 0, len(content) - 1)] == words["word"]
+    return inside & same

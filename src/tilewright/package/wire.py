@@ -1,0 +1,364 @@
+"""Records to Cap'n Proto message and back: the only module that talks to pycapnp.
+
+It knows the shape of a message and nothing of its meaning. pycapnp carries no types, so everything it returns
+is converted to Python and NumPy values here. In the other direction it takes Python integers only, and records
+may hold NumPy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import capnp
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import PackageError
+
+from .blobs import Budget, compress, expand
+from .digest import FORMAT_VERSION, blob_digests, debug_digest, meaning_digest
+from .limits import NESTING, TRAVERSAL_FACTOR
+from .records import (
+    HOST_SLICE,
+    MARK,
+    PROVISIONAL_WORD,
+    SLICE,
+    TILE_IMAGE,
+    Binding,
+    ConfigWrite,
+    Debug,
+    EntryPoint,
+    HostCall,
+    HostExchange,
+    HostPage,
+    Image,
+    Package,
+    ProfilePlan,
+    ProfileStep,
+    Region,
+    Segment,
+    Symbol,
+    TileImage,
+)
+from .target import TARGET, TILE_BASE, TILE_BYTES
+
+_NONE = 0xFFFFFFFF
+_U32 = np.dtype("<u4")
+
+
+@cache
+def _schema() -> Any:
+    capnp.remove_import_hook()
+    return capnp.load(str(Path(__file__).parent / "schema" / "ipuexe.capnp"))
+
+
+# --- writing ---
+
+
+def to_message(package: Package) -> bytes:
+    """The file bytes of a valid package. Equal packages give equal bytes."""
+    digests = blob_digests(package)
+    out = _schema().Package.new_message()
+    out.version = FORMAT_VERSION
+    out.target = package.target
+    out.tileMemoryBase = int(package.tile_memory_base)
+    out.tileMemorySize = int(package.tile_memory_size)
+    out.compilerVersion = package.compiler_version
+    for item, blob, digest in zip(out.init("blobs", len(digests)), package.blobs, digests, strict=True):
+        _put_blob(item, blob, digest)
+    for item, image in zip(out.init("images", len(package.images)), package.images, strict=True):
+        _put_image(item, image)
+    tiles = np.array([(tile.physical_tile, tile.image) for tile in package.tiles], TILE_IMAGE)
+    out.tiles = tiles.tobytes()
+    for name, group in (
+        ("inputs", package.inputs),
+        ("outputs", package.outputs),
+        ("weights", package.weights),
+    ):
+        for item, binding in zip(out.init(name, len(group)), group, strict=True):
+            _put_binding(item, binding)
+    _put_exchange(out.hostExchange, package.host_exchange)
+    for item, entry in zip(
+        out.init("entryPoints", len(package.entry_points)), package.entry_points, strict=True
+    ):
+        item.name, item.command, item.externalSyncs = (
+            entry.name,
+            int(entry.command),
+            int(entry.external_syncs),
+        )
+    writes = package.device_config_writes
+    for item, write in zip(out.init("configWrites", len(writes)), writes, strict=True):
+        item.offset, item.value = int(write.offset), int(write.value)
+    steps = package.profile.steps
+    for item, step in zip(out.init("steps", len(steps)), steps, strict=True):
+        item.name, item.kind = step.name, step.kind
+    tables = out.init("markTables", len(package.profile.mark_tables))
+    for index, table in enumerate(package.profile.mark_tables):
+        tables[index] = table.tobytes()
+    out.provisional = package.provisional.tobytes()
+    out.digest = meaning_digest(package, digests)
+    _put_debug(out.debug, package)
+    data: bytes = out.to_bytes()
+    return data
+
+
+def _put_blob(item: Any, data: bytes, digest: bytes) -> None:
+    item.sha256 = digest
+    item.size = len(data)
+    item.codec, item.data = compress(data)
+
+
+def _put_image(item: Any, image: Image) -> None:
+    item.entryPoint = int(image.entry_point)
+    item.commandAddress = int(image.command_address)
+    item.diagnosticAddress = int(image.diagnostic_address)
+    item.markTable = int(image.mark_table & _NONE)
+    for entry, part in zip(item.init("segments", len(image.segments)), image.segments, strict=True):
+        entry.address = int(part.address)
+        entry.memorySize = int(part.memory_size)
+        entry.blob = int(part.blob & _NONE)
+        entry.blobOffset = int(part.blob_offset)
+        entry.fileSize = int(part.file_size)
+        entry.flags = int(part.flags)
+
+
+def _put_binding(item: Any, binding: Binding) -> None:
+    item.name = binding.name
+    item.hostDtype = binding.host_dtype
+    item.deviceDtype = binding.device_dtype
+    item.shape = _numbers(binding.shape)
+    item.order = binding.order
+    item.viewRows, item.viewColumns = _numbers(binding.view)
+    item.slices = binding.slices.tobytes()
+    item.blob = int(binding.blob & _NONE)
+
+
+def _put_exchange(item: Any, exchange: HostExchange) -> None:
+    item.startupMark = int(exchange.startup_mark)
+    item.commandPage = int(exchange.command_page)
+    item.commandOffset = int(exchange.command_offset)
+    for entry, page in zip(item.init("pages", len(exchange.pages)), exchange.pages, strict=True):
+        entry.index, entry.size = int(page.index), int(page.size)
+    item.attachOrder = _numbers(exchange.attach_order)
+    for entry, call in zip(item.init("calls", len(exchange.calls)), exchange.calls, strict=True):
+        entry.name = call.name
+        entry.command = int(call.command)
+        entry.phases = int(call.phases)
+        entry.inputs = call.inputs.tobytes()
+        entry.outputs = call.outputs.tobytes()
+        entry.invocations = int(call.invocations)
+        entry.inputBatchEnds = _numbers(call.input_batch_ends)
+        entry.outputBatchEnds = _numbers(call.output_batch_ends)
+
+
+def _put_debug(item: Any, package: Package) -> None:
+    item.digest = debug_digest(package)
+    for entry, symbol in zip(item.init("symbols", len(package.symbols)), package.symbols, strict=True):
+        entry.name, entry.address = symbol.name, int(symbol.address)
+    for entry, region in zip(item.init("regions", len(package.regions)), package.regions, strict=True):
+        entry.physicalTile, entry.address = int(region.physical_tile), int(region.address)
+        entry.size, entry.name = int(region.size), region.name
+    debug = package.debug
+    if debug is None:
+        return
+    item.hasText = True
+    for field, text in (("graph", debug.graph), ("layouts", debug.layouts)):
+        data = text.encode()
+        _put_blob(item.init(field), data, _sha256(data))
+    names: dict[str, int] = {}
+    indices = [names.setdefault(name, len(names)) for live in debug.live for name in live]
+    item.liveNames = list(names)
+    item.liveEnds = np.cumsum([len(live) for live in debug.live], dtype=_U32).tobytes()
+    item.liveIndices = np.array(indices, _U32).tobytes()
+
+
+def _sha256(data: bytes) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(data).digest()
+
+
+# --- reading ---
+
+
+def from_message(data: bytes, words: int) -> tuple[Package, bytes, bytes]:
+    """The package in a message of `words` words whose framing is sound, its digest and its debug digest.
+
+    Version and target are looked at first. The result has the right types and no more: the caller validates.
+    Raises PackageError.
+    """
+    return _guarded(lambda: _read(data, words))
+
+
+def _guarded(read: Callable[[], tuple[Package, bytes, bytes]]) -> tuple[Package, bytes, bytes]:
+    try:
+        return read()
+    except capnp.KjException as error:
+        raise PackageError("damaged message: a pointer or a list in it is not well formed") from error
+    except UnicodeDecodeError as error:
+        raise PackageError(f"damaged message: a text is not UTF-8 at its byte {error.start}") from error
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise PackageError(f"damaged message: {error}") from error
+
+
+def _read(data: bytes, words: int) -> tuple[Package, bytes, bytes]:
+    limit = TRAVERSAL_FACTOR * words
+    with _schema().Package.from_bytes(data, traversal_limit_in_words=limit, nesting_limit=NESTING) as root:
+        _check_identity(root)
+        budget = Budget()
+        steps = [ProfileStep(str(item.name), str(item.kind)) for item in root.steps]
+        tables = [_table(table, MARK, f"mark table {index}") for index, table in enumerate(root.markTables)]
+        tiles = _table(root.tiles, TILE_IMAGE, "tiles")
+        section = root.debug
+        symbols = [Symbol(str(item.name), int(item.address)) for item in section.symbols]
+        regions = [
+            Region(int(item.physicalTile), int(item.address), int(item.size), str(item.name))
+            for item in section.regions
+        ]
+        package = Package(
+            compiler_version=str(root.compilerVersion),
+            blobs=[_get_blob(item, budget, f"blob {index}") for index, item in enumerate(root.blobs)],
+            images=[_get_image(item) for item in root.images],
+            tiles=[TileImage(tile, image) for tile, image in tiles.tolist()],
+            target=TARGET,
+            inputs=[_get_binding(item) for item in root.inputs],
+            outputs=[_get_binding(item) for item in root.outputs],
+            weights=[_get_binding(item) for item in root.weights],
+            host_exchange=_get_exchange(root.hostExchange),
+            entry_points=[
+                EntryPoint(str(item.name), int(item.command), int(item.externalSyncs))
+                for item in root.entryPoints
+            ],
+            device_config_writes=[
+                ConfigWrite(int(item.offset), int(item.value)) for item in root.configWrites
+            ],
+            profile=ProfilePlan(steps, tables),
+            symbols=symbols,
+            regions=regions,
+            provisional=_table(root.provisional, PROVISIONAL_WORD, "provisional words"),
+            debug=_get_debug(section, budget),
+        )
+        return package, bytes(root.digest), bytes(section.digest)
+
+
+def _check_identity(root: Any) -> None:
+    version = int(root.version)
+    if version != FORMAT_VERSION:
+        raise PackageError(
+            f"not a package of this format version: it says {version}, this reader knows {FORMAT_VERSION}",
+            hint="compile the model again with this version",
+        )
+    target = str(root.target)
+    if target != TARGET:
+        raise PackageError(f"made for target {target[:40]!r}, not for {TARGET!r}")
+    memory = int(root.tileMemoryBase), int(root.tileMemorySize)
+    if memory != (TILE_BASE, TILE_BYTES):
+        raise PackageError(
+            f"made for tile memory of {memory[1]:#x} bytes at {memory[0]:#x}, "
+            f"not {TILE_BYTES:#x} at {TILE_BASE:#x}"
+        )
+
+
+def _index(value: int) -> int:
+    return -1 if value == _NONE else value
+
+
+def _table(data: Any, dtype: np.dtype[np.void], where: str) -> NDArray[np.void]:
+    return _rows(bytes(data), dtype, where)
+
+
+def _rows(data: bytes, dtype: np.dtype[Any], where: str) -> NDArray[Any]:
+    if len(data) % dtype.itemsize:
+        raise PackageError(
+            f"{len(data)} bytes are no whole number of {dtype.itemsize}-byte rows", where=where
+        )
+    return np.frombuffer(data, dtype).copy()
+
+
+def _get_blob(item: Any, budget: Budget, where: str) -> bytes:
+    return expand(int(item.codec), bytes(item.data), int(item.size), bytes(item.sha256), budget, where)
+
+
+def _get_image(item: Any) -> Image:
+    segments = [
+        Segment(
+            address=int(part.address),
+            memory_size=int(part.memorySize),
+            blob=_index(int(part.blob)),
+            blob_offset=int(part.blobOffset),
+            file_size=int(part.fileSize),
+            flags=int(part.flags),
+        )
+        for part in item.segments
+    ]
+    return Image(
+        entry_point=int(item.entryPoint),
+        command_address=int(item.commandAddress),
+        diagnostic_address=int(item.diagnosticAddress),
+        segments=segments,
+        mark_table=_index(int(item.markTable)),
+    )
+
+
+def _get_binding(item: Any) -> Binding:
+    name = str(item.name)
+    return Binding(
+        name=name,
+        host_dtype=str(item.hostDtype),
+        device_dtype=str(item.deviceDtype),
+        shape=tuple(int(extent) for extent in item.shape),
+        order=str(item.order),
+        view=(int(item.viewRows), int(item.viewColumns)),
+        slices=_table(item.slices, SLICE, f"slices of binding {name[:80]!r}"),
+        blob=_index(int(item.blob)),
+    )
+
+
+def _get_exchange(item: Any) -> HostExchange:
+    return HostExchange(
+        startup_mark=int(item.startupMark),
+        command_page=int(item.commandPage),
+        command_offset=int(item.commandOffset),
+        pages=[HostPage(int(page.index), int(page.size)) for page in item.pages],
+        attach_order=_numbers(item.attachOrder),
+        calls=[_get_call(call) for call in item.calls],
+    )
+
+
+def _get_call(item: Any) -> HostCall:
+    name = str(item.name)
+    return HostCall(
+        name=name,
+        command=int(item.command),
+        phases=int(item.phases),
+        inputs=_table(item.inputs, HOST_SLICE, f"inputs of call {name[:80]!r}"),
+        outputs=_table(item.outputs, HOST_SLICE, f"outputs of call {name[:80]!r}"),
+        invocations=int(item.invocations),
+        input_batch_ends=_numbers(item.inputBatchEnds),
+        output_batch_ends=_numbers(item.outputBatchEnds),
+    )
+
+
+def _numbers(values: Sequence[Any]) -> list[int]:
+    return [int(value) for value in values]
+
+
+def _get_debug(item: Any, budget: Budget) -> Debug | None:
+    if not item.hasText:
+        return None
+    names = [str(name) for name in item.liveNames]
+    ends = _rows(bytes(item.liveEnds), _U32, "ends of the live tensors").tolist()
+    indices = _rows(bytes(item.liveIndices), _U32, "live tensors").tolist()
+    if ends != sorted(ends) or (ends[-1] if ends else 0) != len(indices):
+        raise PackageError("ends of the live tensors do not cut the list of live tensors into steps")
+    if indices and max(indices) >= len(names):
+        raise PackageError(f"live tensor {max(indices)} of only {len(names)}")
+    live = [[names[i] for i in indices[begin:end]] for begin, end in zip([0, *ends], ends, strict=False)]
+    return Debug(
+        graph=_get_blob(item.graph, budget, "graph text").decode(),
+        layouts=_get_blob(item.layouts, budget, "layouts text").decode(),
+        live=live,
+    )

@@ -1,0 +1,178 @@
+"""What the tiles of one exchange phase did on their event clocks: sends, and changes of mux, pointer, format.
+
+A phase is put together from the item logs of its tiles. Times are *events*: cycles since the exit of the
+phase's barrier, the same instant on every tile (assumed; the real skew is part of the route times).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import SimulationError
+
+SEND, MUX, POINTER, FORMAT, MUX_PAIR = 0, 1, 2, 3, 4
+"""Values of the log field `kind`."""
+
+DIRECTIONS = 3
+"""Bits of a send's control that drive the spine; with none set no word leaves and memory is not read."""
+PAIRED = 4
+"""Bit of a send's control: 64-bit items, using the partner's lane too."""
+
+BEFORE = -(1 << 19)
+"""An event earlier than any of a phase: state that was there when the phase began."""
+NEVER = 1 << 35
+"""An event later than any of a phase."""
+
+RUN = np.dtype(
+    [
+        ("source", "<i8"),
+        ("event", "<i8"),
+        ("items", "<i8"),
+        ("address", "<i8"),
+        ("control", "<i8"),
+        ("pc", "<i8"),
+    ]
+)
+"""Items that leave `source` one per event from `event` on, read from consecutive addresses. Sorted by
+(source, event). 4 bytes per item, or 8 if `control` has PAIRED."""
+
+CHANGE = np.dtype([("tile", "<i8"), ("event", "<i8"), ("value", "<i8"), ("pc", "<i8")])
+"""A register of `tile` holds `value` from `event` on. Sorted by (tile, event)."""
+
+
+@dataclass(frozen=True)
+class Party:
+    """Tiles that go through a phase alike: the members of one class, or the bystanders of one.
+
+    Attributes:
+        members: physical ids.
+        log: items since the barrier exit; fields kind, clock, count, value, control, pc.
+        mux, mux_pair, format: register values at event 0.
+        active: False for tiles that sit the phase out; their `log` is empty.
+        close: global cycle at which the supervisor leaves the exchange window.
+        code: bytes [begin, end) of the row, without look-ahead.
+        data_count: INCOMING_DCOUNT at event 0.
+        workers: how many workers run at event 0.
+    """
+
+    members: NDArray[np.int64]
+    log: NDArray[np.void]
+    mux: int
+    mux_pair: int = 0x640
+    format: int = 0
+    active: bool = True
+    close: int = 0
+    code: tuple[int, int] = (0, 0)
+    data_count: int = 1
+    workers: int = 0
+
+
+@dataclass
+class Traffic:
+    """All items of one phase, by kind, and the parties they come from.
+
+    `party` maps a physical id to the index of its party, -1 for tiles that are in none.
+    """
+
+    release: int
+    parties: Sequence[Party]
+    party: NDArray[np.int64]
+    runs: NDArray[np.void]
+    mux: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, CHANGE))
+    mux_pair: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, CHANGE))
+    pointer: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, CHANGE))
+    format: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, CHANGE))
+
+
+IDS = 2048
+"""Size of tables indexed by a physical id (11 bits)."""
+
+
+def key(tile: NDArray[np.int64], event: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sort key of (tile, event) pairs; events between BEFORE and NEVER keep their tile's place."""
+    return (tile << 37) + (np.clip(event, BEFORE - 1, NEVER) - BEFORE)
+
+
+def collect(parties: Sequence[Party], release: int) -> Traffic:
+    """Gathers the logs of a phase that began at global cycle `release`, one row per member and item."""
+    party = np.full(IDS, -1, np.int64)
+    logs, tiles = [], []
+    for index, group in enumerate(parties):
+        party[group.members] = index
+        if len(group.log):
+            logs.append(np.tile(group.log, len(group.members)))
+            tiles.append(np.repeat(group.members, len(group.log)))
+    if not logs:
+        return Traffic(release, parties, party, np.zeros(0, RUN))
+    log, tile = np.concatenate(logs), np.concatenate(tiles)
+    runs = _runs(log[log["kind"] == SEND], tile[log["kind"] == SEND], release)
+    traffic = Traffic(release, parties, party, runs)
+    if len(runs):
+        traffic.mux = _changes(log, tile, MUX, release, parties, [p.mux for p in parties])
+        traffic.mux_pair = _changes(log, tile, MUX_PAIR, release, parties, [p.mux_pair for p in parties])
+        traffic.format = _changes(log, tile, FORMAT, release, parties, [p.format for p in parties])
+    traffic.pointer = _changes(log, tile, POINTER, release, [], [])
+    return traffic
+
+
+def _changes(
+    log: NDArray[np.void],
+    tile: NDArray[np.int64],
+    kind: int,
+    release: int,
+    parties: Sequence[Party],
+    initial: Sequence[int],
+) -> NDArray[np.void]:
+    """The changes of one register, with a first one BEFORE the phase per member of `parties`."""
+    chosen = log["kind"] == kind
+    first = sum(len(p.members) for p in parties)
+    changes = np.zeros(first + int(chosen.sum()), CHANGE)
+    if parties:
+        changes["tile"][:first] = np.concatenate([p.members for p in parties])
+        changes["value"][:first] = np.repeat(np.asarray(initial, np.int64), [len(p.members) for p in parties])
+        changes["event"][:first] = BEFORE
+    changes["tile"][first:] = tile[chosen]
+    changes["event"][first:] = log["clock"][chosen] - release
+    changes["value"][first:] = log["value"][chosen]
+    changes["pc"][first:] = log["pc"][chosen]
+    order = np.argsort(key(changes["tile"], changes["event"]), kind="stable")
+    return changes[order]
+
+
+def _runs(log: NDArray[np.void], tile: NDArray[np.int64], release: int) -> NDArray[np.void]:
+    """Sends that drive a direction, with continuations joined to the send they continue."""
+    driven = (log["control"] & DIRECTIONS) != 0
+    log, tile = log[driven], tile[driven]
+    runs = np.zeros(len(log), RUN)
+    runs["source"], runs["event"] = tile, log["clock"] - release
+    runs["items"], runs["address"] = log["count"], log["value"]
+    runs["control"], runs["pc"] = log["control"], log["pc"]
+    runs = runs[np.argsort(key(runs["source"], runs["event"]), kind="stable")]
+    if not len(runs):
+        return runs
+    end = runs["event"] + runs["items"]
+    size = np.where(runs["control"] & PAIRED, 8, 4)
+    same = runs["source"][1:] == runs["source"][:-1]
+    clash = same & (runs["event"][1:] < end[:-1])
+    if clash.any():
+        at = int(np.argmax(clash)) + 1
+        raise SimulationError(
+            "two sends of one tile overlap in time",
+            tile=int(runs["source"][at]),
+            address=int(runs["pc"][at]),
+            event=int(runs["event"][at]),
+        )
+    joined = (
+        same
+        & (runs["event"][1:] == end[:-1])
+        & (runs["control"][1:] == runs["control"][:-1])
+        & (runs["address"][1:] == runs["address"][:-1] + runs["items"][:-1] * size[:-1])
+    )
+    first = np.flatnonzero(np.concatenate([[True], ~joined]))
+    merged = runs[first]
+    merged["items"] = np.add.reduceat(runs["items"], first)
+    return merged

@@ -1,8 +1,8 @@
 """Records to Cap'n Proto message and back: the only module that talks to pycapnp.
 
 It knows the shape of a message and nothing of its meaning. pycapnp carries no types, so everything it returns
-is converted to Python and NumPy values here. In the other direction it takes Python integers only, and records
-may hold NumPy's.
+is converted to Python and NumPy values here. In the other direction it takes Python integers only, while
+records may hold NumPy's.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def _check_command(exchange: HostExchange) -> None:
         raise PackageError(f"command page {exchange.command_page} does not exist", where=where)
     if exchange.command_offset + COMMAND_BYTES > size:
         raise PackageError(
-            f"command word at {exchange.command_offset:#x} leaves page {exchange.command_page} ({size} bytes)",
+            f"command word at {exchange.command_offset:#x} leaves page {exchange.command_page} of {size}",
             where=where,
         )
 

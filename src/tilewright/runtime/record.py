@@ -1,0 +1,49 @@
+"""What one run cost, from the intervals the device recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.package.records import ProfileStep
+
+from .device import SUPERVISOR
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """Measurements of one `Session.run`.
+
+    `cycles` are device cycles: on each tile, from the begin of its first step that is no host transfer to the
+    end of its last; the largest over all tiles. None when the package has no profile plan. `intervals` are
+    the device's `INTERVAL` rows. Bytes are host bytes, padding included; `seconds` is wall time of the call.
+    """
+
+    cycles: int | None
+    intervals: NDArray[np.void]
+    bytes_in: int
+    bytes_out: int
+    seconds: float
+
+    @property
+    def host_bytes(self) -> int:
+        """Bytes moved between host and device in both directions."""
+        return self.bytes_in + self.bytes_out
+
+
+def device_cycles(intervals: NDArray[np.void], steps: Sequence[ProfileStep]) -> int | None:
+    """Device cycles as `RunRecord` defines them, or None without any interval of a device step."""
+    device_step = np.array([step.kind != "host" for step in steps], np.bool_)
+    known = intervals[intervals["step"] < len(steps)]
+    rows = known[device_step[known["step"]] & (known["context"] == SUPERVISOR)]
+    if not len(rows):
+        return None
+    tiles, place = np.unique(rows["tile"], return_inverse=True)
+    first = np.full(len(tiles), np.iinfo(np.int64).max)
+    last = np.full(len(tiles), np.iinfo(np.int64).min)
+    np.minimum.at(first, place, rows["begin"])
+    np.maximum.at(last, place, rows["end"])
+    return int((last - first).max())

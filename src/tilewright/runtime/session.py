@@ -1,0 +1,237 @@
+"""A package on a device, ready to be called.
+
+The protocol (version 1, ours; marks as documented in public host code, evidence: known): GS1 := 1; when GS2
+reads 0 attach the pages; GS2 := 1 starts the program. Each batch of a call then takes two host barriers, entry
+and completion, each released by GS2 := 1 and done when GS2 reads 0 again. Batches go strictly one after
+another, so they may share pages. Weights are uploaded once by the call `initialize`; after that the program
+waits for `run` any number of times.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tilewright.errors import DeviceError, PackageError
+from tilewright.package import load_package, pack_slices, unpack_slices, validate
+from tilewright.package.records import HostCall, Package
+from tilewright.package.rules.exchange import INITIALIZE, RUN
+
+from .arrays import check_inputs
+from .device import Device
+from .discovery import SIMULATOR
+from .pages import POISON, HostPages, batches_of
+from .record import RunRecord, device_cycles
+
+TIMEOUT_SECONDS = 10.0
+"""How long a host barrier may take once the device answers at all. A simulated chip answers when it is done."""
+_POLL_SECONDS = 100e-6
+
+_owners: weakref.WeakKeyDictionary[Device, Session] = weakref.WeakKeyDictionary()
+_owners_lock = threading.Lock()
+
+
+class Session:
+    """One package loaded on one device; use it as a context manager.
+
+    Args:
+        device: an open device. It serves one session at a time.
+        package: a package, or the path of one.
+        timeout: seconds a host barrier may take.
+
+    Calls from several threads are served one after another. When the device fails, the session is over: every
+    further use says so, and a new session starts from a fresh load.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        package: Package | str | os.PathLike[str],
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self.device = device
+        self.package = package if isinstance(package, Package) else load_package(package)
+        self.timeout = timeout
+        self.last_run: RunRecord | None = None
+        """Measurements of the latest successful `run`."""
+        self.weight_bytes = 0
+        """Host bytes uploaded by `initialize`."""
+        self._lock = threading.RLock()
+        self._state = "not started"
+        self._pages = HostPages(self.package.host_exchange)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Load the package, attach the pages, meet the programs at their start and upload the weights.
+
+        Raises PackageError for a package that this device must not run, DeviceError for a device in use or
+        one that does not answer.
+        """
+        with self._lock:
+            if self._state != "not started":
+                raise DeviceError(
+                    f"the session was started before and is {self._state}", where=self.device.name
+                )
+            validate(self.package)
+            self._refuse_provisional()
+            self._acquire()
+            with self._driving():
+                self.device.load(self.package)
+                self.device.write_mark("gs1", 1)
+                self._await_zero("session start")
+                self.device.detach_all()
+                for index, buffer in self._pages.in_attach_order():
+                    self.device.attach(index, buffer)
+                self._barrier("session start, pages attached")
+                call = self.package.call(INITIALIZE)
+                if call is not None:
+                    data = b"".join(self.package.blobs[binding.blob] for binding in self.package.weights)
+                    self._perform(call, data)
+                    self.weight_bytes = len(data)
+            self._state = "open"
+
+    def run(self, inputs: Mapping[str, ArrayLike] | None = None) -> dict[str, NDArray[np.generic]]:
+        """Run the program once.
+
+        `inputs` maps every input's name to an array of its shape and host type (see `check_inputs`). Returns
+        every output by name, in host type and shape. Raises BindingError before the device is touched, and
+        DeviceError or the device's own error when the run fails.
+        """
+        with self._lock:
+            if self._state != "open":
+                raise DeviceError(
+                    f"the session is {self._state}", where=self.device.name, hint="start a new one"
+                )
+            call = self.package.call(RUN)
+            if call is None:
+                raise PackageError("the package has no call 'run': nothing goes in and nothing comes out")
+            started = time.perf_counter()
+            arrays = check_inputs(self.package.inputs, inputs or {})
+            data = b"".join(pack_slices(binding, arrays[binding.name]) for binding in self.package.inputs)
+            with self._driving():
+                self.device.clear_intervals()
+                result = self._perform(call, data)
+                intervals = self.device.intervals()
+            outputs: dict[str, NDArray[np.generic]] = {}
+            begin = 0
+            for binding in self.package.outputs:
+                end = begin + binding.nbytes
+                outputs[binding.name] = unpack_slices(binding, result[begin:end].data)
+                begin = end
+            self.last_run = RunRecord(
+                cycles=device_cycles(intervals, self.package.profile.steps),
+                intervals=intervals,
+                bytes_in=len(data),
+                bytes_out=len(result),
+                seconds=time.perf_counter() - started,
+            )
+            return outputs
+
+    def close(self) -> None:
+        """Take the pages back and free the device for another session. Closing twice is allowed."""
+        with self._lock:
+            if self._state == "closed":
+                return
+            self._state = "closed"
+            with _owners_lock:
+                owned = _owners.get(self.device) is self
+            if owned:
+                try:
+                    self.device.detach_all()
+                finally:
+                    self._release()
+
+    def _acquire(self) -> None:
+        with _owners_lock:
+            if self.device in _owners:
+                raise DeviceError("the device is in use by another session", where=self.device.name)
+            _owners[self.device] = self
+
+    def _release(self) -> None:
+        with _owners_lock:
+            _owners.pop(self.device, None)
+
+    def _refuse_provisional(self) -> None:
+        words = self.package.provisional
+        if len(words) and self.device.name != SIMULATOR:
+            raise PackageError(
+                f"{len(words)} instructions have provisional encodings, the first at {int(words['address'][0]):#x}",
+                where=self.device.name,
+                hint="their real encodings are not public; such a package runs on the simulator only",
+            )
+
+    @contextmanager
+    def _driving(self) -> Iterator[None]:
+        """The device's state is unknown after any interruption, so the session ends with it."""
+        try:
+            yield
+        except BaseException as error:
+            self._state = f"failed ({error})" if str(error) else f"failed ({type(error).__name__})"
+            raise
+
+    def _perform(self, call: HostCall, data: bytes) -> NDArray[np.uint8]:
+        """One call: the inputs' host byte string in, the outputs' out."""
+        inputs, outputs = batches_of(call)
+        source = np.frombuffer(data, np.uint8)
+        result = np.full(sum(batch.nbytes for batch in outputs), POISON, np.uint8)
+        self._pages.write_command(call.command)
+        phase = 0
+        for kind, batches in (("input", inputs), ("output", outputs)):
+            for number, batch in enumerate(batches):
+                if kind == "input":
+                    batch.into_pages(self._pages, source)
+                else:
+                    batch.poison(self._pages)
+                for barrier in ("entry", "completion"):
+                    phase += 1
+                    self._barrier(
+                        f"call {call.name!r}, phase {phase} of {call.phases} ({kind} batch {number + 1} of "
+                        f"{len(batches)}, {barrier})"
+                    )
+                # Only now is the device done with the batch's place in the pages.
+                if kind == "output":
+                    batch.from_pages(self._pages, result)
+        return result
+
+    def _barrier(self, moment: str) -> None:
+        """Give the device one host barrier and wait until it has used it."""
+        self.device.write_mark("gs2", 1)
+        self._await_zero(moment)
+
+    def _await_zero(self, moment: str) -> None:
+        deadline = time.monotonic() + self.timeout
+        while (mark := self.device.read_mark("gs2")) != 0:
+            if time.monotonic() >= deadline:
+                raise DeviceError(
+                    f"no answer in {self.timeout:g} s: mark GS2 reads {mark}, expected 0",
+                    where=f"{self.device.name}, {moment}",
+                    hint=self._states(),
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def _states(self) -> str:
+        names = {0: "waiting or inactive", 1: "running", 2: "stopped", 3: "faulted"}
+        values, counts = np.unique(self.device.supervisor_states(), return_counts=True)
+        parts = (
+            f"{count} {names.get(int(value), f'in state {value}')}"
+            for value, count in zip(values, counts, strict=True)
+        )
+        return f"supervisors: {', '.join(parts)}"

@@ -14,9 +14,9 @@ AUX_ZERO = 15
 AUX_ZERO_PAIR = 14
 AUX_ZERO_QUAD = 12
 
-_SINGLE = re.compile(r"\$([ma])(\d{1,2})$")
-_RANGE = re.compile(r"\$([ma])(\d{1,2})\s*:\s*(\d{1,2})$")
-_QUAD = re.compile(r"\$aq(\d)$")
+_SINGLE = re.compile(r"\$([ma])([1-9]?[0-9])")
+_RANGE = re.compile(r"\$([ma])([1-9]?[0-9])\s*:\s*([1-9]?[0-9])")
+_QUAD = re.compile(r"\$aq([0-3])")
 _SIZES = {"mreg": 1, "areg": 1, "mpair": 2, "apair": 2, "aquad": 4}
 
 
@@ -40,16 +40,15 @@ def parse_register(text: str) -> tuple[str, int] | None:
     """
     if text in ALIASES:
         return ALIASES[text]
-    if match := _SINGLE.match(text):
+    if match := _SINGLE.fullmatch(text):
         number = int(match[2])
         return (f"{match[1]}reg", number) if number < 16 else None
-    if match := _RANGE.match(text):
+    if match := _RANGE.fullmatch(text):
         first, last = int(match[2]), int(match[3])
         kind = {2: f"{match[1]}pair", 4: f"{match[1]}quad"}.get(last - first + 1)
         return (kind, first) if kind in _SIZES and last < 16 and first % _SIZES[kind] == 0 else None
-    if match := _QUAD.match(text):
-        number = int(match[1])
-        return ("aquad", 4 * number) if number < 4 else None
+    if match := _QUAD.fullmatch(text):
+        return "aquad", 4 * int(match[1])
     return None
 
 

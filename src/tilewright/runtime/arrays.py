@@ -49,12 +49,12 @@ def _array(binding: Binding, value: ArrayLike) -> NDArray[np.generic] | str:
         array = np.asarray(value)
     except ValueError:
         return "not a rectangular array"
-    rule = "same_kind" if isinstance(value, int | float | list | tuple) else "safe"
+    plain = isinstance(value, int | float | list | tuple)
     if array.shape != binding.shape:
         return f"shape {list(array.shape)} given, {list(binding.shape)} expected"
-    if not np.can_cast(array.dtype, host, rule):
+    if not np.can_cast(array.dtype, host, "same_kind" if plain else "safe"):
         return f"{array.dtype} given, {host} expected (convert it with .astype)"
     try:
-        return np.asarray(value if rule == "same_kind" else array, dtype=host)
+        return np.asarray(value if plain else array, dtype=host)
     except OverflowError:
         return f"a number does not fit {host}"

@@ -1,8 +1,8 @@
 """A package on a device, ready to be called.
 
 The protocol (version 1, ours; marks as documented in public host code, evidence: known): GS1 := 1; when GS2
-reads 0 attach the pages; GS2 := 1 starts the program. Each batch of a call then takes two host barriers, entry
-and completion, each released by GS2 := 1 and done when GS2 reads 0 again. Batches go strictly one after
+reads 0 attach the pages; GS2 := 1 starts the program. Each batch of a call then takes two host barriers,
+entry and completion, each released by GS2 := 1 and done when GS2 reads 0 again. Batches go strictly one after
 another, so they may share pages. Weights are uploaded once by the call `initialize`; after that the program
 waits for `run` any number of times.
 """
@@ -14,14 +14,14 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tilewright.errors import DeviceError, PackageError
+from tilewright.errors import DeviceError, PackageError, TilewrightError
 from tilewright.package import load_package, pack_slices, unpack_slices, validate
 from tilewright.package.records import HostCall, Package
 from tilewright.package.rules.exchange import INITIALIZE, RUN
@@ -33,11 +33,16 @@ from .pages import POISON, HostPages, batches_of
 from .record import RunRecord, device_cycles
 
 TIMEOUT_SECONDS = 10.0
-"""How long a host barrier may take once the device answers at all. A simulated chip answers when it is done."""
+"""How long a host barrier may take. A simulated chip answers only when it is done, however long that is."""
 _POLL_SECONDS = 100e-6
 
-_owners: weakref.WeakKeyDictionary[Device, Session] = weakref.WeakKeyDictionary()
+_owners: weakref.WeakKeyDictionary[Device, weakref.ref[Session]] = weakref.WeakKeyDictionary()
 _owners_lock = threading.Lock()
+
+
+def _owner(device: Device) -> Session | None:
+    reference = _owners.get(device)
+    return reference() if reference is not None else None
 
 
 class Session:
@@ -77,7 +82,12 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except TilewrightError:
+            # What ended the block says more than what then failed to close.
+            if error is None:
+                raise
 
     def start(self) -> None:
         """Load the package, attach the pages, meet the programs at their start and upload the weights.
@@ -93,7 +103,7 @@ class Session:
             validate(self.package)
             self._refuse_provisional()
             self._acquire()
-            with self._driving():
+            with self._driving(), self._releasing_on_error():
                 self.device.load(self.package)
                 self.device.write_mark("gs1", 1)
                 self._await_zero("session start")
@@ -117,9 +127,7 @@ class Session:
         """
         with self._lock:
             if self._state != "open":
-                raise DeviceError(
-                    f"the session is {self._state}", where=self.device.name, hint="start a new one"
-                )
+                raise DeviceError(f"the session is {self._state}", where=self.device.name)
             call = self.package.call(RUN)
             if call is None:
                 raise PackageError("the package has no call 'run': nothing goes in and nothing comes out")
@@ -151,23 +159,31 @@ class Session:
             if self._state == "closed":
                 return
             self._state = "closed"
-            with _owners_lock:
-                owned = _owners.get(self.device) is self
-            if owned:
-                try:
-                    self.device.detach_all()
-                finally:
-                    self._release()
+            if _owner(self.device) is self:
+                self._release()
 
     def _acquire(self) -> None:
         with _owners_lock:
-            if self.device in _owners:
+            if _owner(self.device) is not None:
                 raise DeviceError("the device is in use by another session", where=self.device.name)
-            _owners[self.device] = self
+            _owners[self.device] = weakref.ref(self)
 
     def _release(self) -> None:
-        with _owners_lock:
-            _owners.pop(self.device, None)
+        try:
+            self.device.detach_all()
+        finally:
+            with _owners_lock:
+                _owners.pop(self.device, None)
+
+    @contextmanager
+    def _releasing_on_error(self) -> Iterator[None]:
+        """A `with` block that fails to start never reaches its exit."""
+        try:
+            yield
+        except BaseException:
+            with suppress(TilewrightError):
+                self._release()
+            raise
 
     def _refuse_provisional(self) -> None:
         words = self.package.provisional
@@ -184,7 +200,7 @@ class Session:
         try:
             yield
         except BaseException as error:
-            self._state = f"failed ({error})" if str(error) else f"failed ({type(error).__name__})"
+            self._state = f"over since it failed: {error or type(error).__name__}"
             raise
 
     def _perform(self, call: HostCall, data: bytes) -> NDArray[np.uint8]:
@@ -202,10 +218,8 @@ class Session:
                     batch.poison(self._pages)
                 for barrier in ("entry", "completion"):
                     phase += 1
-                    self._barrier(
-                        f"call {call.name!r}, phase {phase} of {call.phases} ({kind} batch {number + 1} of "
-                        f"{len(batches)}, {barrier})"
-                    )
+                    place = f"{kind} batch {number + 1} of {len(batches)}, {barrier}"
+                    self._barrier(f"call {call.name!r}, phase {phase} of {call.phases} ({place})")
                 # Only now is the device done with the batch's place in the pages.
                 if kind == "output":
                     batch.from_pages(self._pages, result)

@@ -9,11 +9,6 @@ import re
 
 from .table import table
 
-MAIN_ZERO = 15
-AUX_ZERO = 15
-AUX_ZERO_PAIR = 14
-AUX_ZERO_QUAD = 12
-
 _SINGLE = re.compile(r"\$([ma])([1-9]?[0-9])")
 _RANGE = re.compile(r"\$([ma])([1-9]?[0-9])\s*:\s*([1-9]?[0-9])")
 _QUAD = re.compile(r"\$aq([0-3])")

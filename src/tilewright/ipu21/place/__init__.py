@@ -1,1 +1,1 @@
-
+"""SRAM addresses for the buffers of one tile class, under lifetimes, memory classes and element rules."""

@@ -1,0 +1,24 @@
+"""One compile: verify the graph, then hand it to the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..graph import Graph
+from ..package.records import Package
+
+
+def compile_graph(graph: Graph, *, tiles: int = 1472, progress: Callable[[str], None] | None = None) -> Package:
+    """Compile a graph into a package for one chip.
+
+    Args:
+        graph: what to compute; its float32 values are computed in float16 on the device.
+        tiles: how many tiles may hold data and compute; the others only keep the barriers.
+        progress: called with the name of each stage as it begins.
+
+    Raises GraphError, UnsupportedError (listing everything unsupported at once), PlacementError.
+    """
+    from ..ipu21.compile import compile_for_ipu21
+
+    graph.verify()
+    return compile_for_ipu21(graph, tiles=tiles, progress=progress)

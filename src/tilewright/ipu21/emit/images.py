@@ -1,0 +1,151 @@
+"""Tile images: the segments each tile is loaded with, equal bytes stored once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...package.records import EXECUTE, MARK, NO_BLOB, NO_MARKS, READ, WRITE, Image, Segment, TileImage
+from ..lower.tile_work import TileClass, TileWork
+from ..machine.memory import ENTRY_POINT
+from ..machine.topology import TILES
+from ..place.placement import Placement
+from ..toolchain.linker import LinkedImage
+from .memory_map import PROGRAM, SCRATCH, SCRATCH_BYTES, STAGING, STAGING_BYTES, TABLES
+from .steps_profile import INITIALIZE, INPUT, ProfileIndex
+from .tile_programs import Programs, TileProgram
+
+CODE = READ | EXECUTE
+DATA = READ | WRITE
+
+
+class BlobStore:
+    """Content-addressed bytes: equal strings share an index, in order of first use."""
+
+    def __init__(self) -> None:
+        self.blobs: list[bytes] = []
+        self._index: dict[bytes, int] = {}
+
+    def add(self, data: bytes) -> int:
+        if data not in self._index:
+            self._index[data] = len(self.blobs)
+            self.blobs.append(data)
+        return self._index[data]
+
+    def segment(self, address: int, data: bytes, flags: int) -> Segment:
+        return Segment(address, len(data), self.add(data), 0, len(data), flags)
+
+    def words(self, address: int, words: Iterable[int], flags: int) -> Segment:
+        return self.segment(address, np.fromiter(words, dtype="<u4").tobytes(), flags)
+
+
+def zeros(address: int, size: int) -> Segment:
+    """A segment of zeros."""
+    return Segment(address, size, NO_BLOB, 0, 0, DATA)
+
+
+class ImageSet:
+    """Images of all tiles; tiles with equal images share one."""
+
+    def __init__(self) -> None:
+        self.images: list[Image] = []
+        self.tiles: list[TileImage] = []
+        self._index: dict[tuple[object, ...], int] = {}
+
+    def add(self, tile: int, segments: list[Segment], mark_table: int) -> None:
+        segments = sorted(segments, key=lambda segment: segment.address)
+        key = (mark_table, *((s.address, s.memory_size, s.blob, s.file_size, s.flags) for s in segments))
+        if key not in self._index:
+            self._index[key] = len(self.images)
+            self.images.append(Image(ENTRY_POINT, 0, 0, segments, mark_table))
+        self.tiles.append(TileImage(tile, self._index[key]))
+
+
+def build_images(
+    work: TileWork,
+    placement: Placement,
+    programs: Programs,
+    active_runtime: LinkedImage,
+    idle_runtime: LinkedImage,
+    profile: ProfileIndex,
+    store: BlobStore,
+) -> tuple[ImageSet, list[NDArray[np.void]]]:
+    """Images of physical tiles 0..1471 and the mark tables they name."""
+    images = ImageSet()
+    active_code = [store.segment(s.address, s.data, CODE) for s in active_runtime.segments]
+    idle_code = [store.segment(s.address, s.data, CODE) for s in idle_runtime.segments]
+    step_code = [store.words(programs.steps_address, code.words, CODE) for code in programs.classes]
+    padding = [initial_zeros(work, placement, tile_class) for tile_class in work.classes]
+    tables: dict[tuple[int, int], int] = {}
+    mark_tables: list[NDArray[np.void]] = []
+    for tile in range(TILES):
+        if tile in programs.idle:
+            program = programs.idle[tile]
+            segments = [*idle_code, store.words(PROGRAM, program.opening, CODE), *_host_segments(program, store)]
+            images.add(tile, segments, NO_MARKS)
+            continue
+        program, index = programs.tiles[tile], programs.class_of[tile]
+        segments = [
+            *active_code,
+            step_code[index],
+            *padding[index],
+            store.words(PROGRAM, program.opening, CODE),
+            store.words(programs.closing_address, program.closing, CODE),
+            *(store.segment(address, words.tobytes(), CODE) for address, words in programs.rows[tile]),
+            *_host_segments(program, store),
+        ]
+        key = (index, program.loop_address)
+        if key not in tables:
+            tables[key] = len(mark_tables)
+            mark_tables.append(_marks(programs, index, program.loop_address, profile))
+        images.add(tile, segments, tables[key])
+    return images, mark_tables
+
+
+def _host_segments(program: TileProgram, store: BlobStore) -> list[Segment]:
+    segments = []
+    if program.tables.words:
+        segments.append(store.words(TABLES, program.tables.words, DATA))
+        segments.append(zeros(SCRATCH, SCRATCH_BYTES))
+    if program.reads:
+        segments.append(zeros(STAGING, STAGING_BYTES))
+    return segments
+
+
+def _marks(programs: Programs, index: int, loop_address: int, profile: ProfileIndex) -> NDArray[np.void]:
+    begin = programs.steps_address
+    marks = [(PROGRAM, INITIALIZE), (loop_address, INPUT)]
+    marks += [(begin + offset, step) for offset, step in programs.classes[index].marks]
+    marks.append((programs.closing_address, profile.output))
+    # Steps without code on this class begin where the next one does: only the last of them can be seen.
+    seen = dict(marks)
+    return np.array(sorted(seen.items()), dtype=MARK)
+
+
+def initial_zeros(work: TileWork, placement: Placement, tile_class: TileClass) -> list[Segment]:
+    """Zeros for bytes that kernels may read although no step writes them: padding rows and access tails."""
+    plan = work.plan
+    written = {name for name in plan.inputs.values()} | set(plan.weights)
+    spans = []
+    for name, placed in placement.classes[tile_class.index].items():
+        buffer = plan.buffers[name]
+        tail_start = placed.address + tile_class.bytes[name]
+        if buffer.tail:
+            spans.append((tail_start, placed.end))
+        shard = buffer.layout.shards[tile_class.representative]
+        if name not in written and shard["rows"] < shard["padded_rows"]:
+            spans.append((placed.address, tail_start))
+    return [zeros(begin, end - begin) for begin, end in merge(spans)]
+
+
+def merge(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Union of half-open spans, rising, adjacent ones joined."""
+    merged: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged

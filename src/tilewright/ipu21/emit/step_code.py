@@ -1,0 +1,85 @@
+"""The program of a tile class: its steps in order, the same words on every tile of the class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ..isa import build, csrs
+from ..lower.calls import Call
+from ..lower.tile_work import Phase, TileClass, copies_of
+
+SYNC_ABSENT, SYNC_INTERNAL = 1, 3
+
+
+@dataclass
+class StepCode:
+    """Words of a class program and where each profile step begins.
+
+    Attributes:
+        words: to lie at the address the code was made for.
+        marks: (byte offset, profile step).
+    """
+
+    words: list[int] = field(default_factory=list)
+    marks: list[tuple[int, int]] = field(default_factory=list)
+
+    def mark(self, step: int) -> None:
+        self.marks.append((4 * len(self.words), step))
+
+
+class ClassProgram:
+    """Emits the steps of one tile class.
+
+    Args:
+        tile_class: whose program it is.
+        address_of: buffer name -> byte address on this class.
+        symbols: addresses of the kernels' and the runtime's entry points.
+    """
+
+    def __init__(
+        self, tile_class: TileClass, address_of: Callable[[str], int], symbols: Mapping[str, int]
+    ) -> None:
+        self.tile = tile_class.representative
+        self.address_of = address_of
+        self.symbols = symbols
+        self.code = StepCode()
+
+    def compute(self, call: Call, step: int) -> None:
+        """Load the call registers m2, m3, ... and call the kernel; nothing if this class has no part in it."""
+        self.code.mark(step)
+        if not call.active[self.tile]:
+            return
+        values = [self.address_of(name) + int(offsets[self.tile]) for name, offsets in call.operands]
+        values += [int(scalar[self.tile]) for scalar in call.scalars]
+        self._call(call.kernel, values)
+
+    def copies(self, phase: Phase, step: int) -> None:
+        """Copies of data that need not leave the tile."""
+        self.code.mark(step)
+        for source, destination, source_offset, destination_offset, words in copies_of(phase, self.tile):
+            self._call(
+                "copy_u64",
+                [self.address_of(destination) + destination_offset, self.address_of(source) + source_offset, words],
+            )
+
+    def exchange(self, phase: Phase, step: int, row_address: int) -> None:
+        """One internal phase: drain the workers, meet the other tiles, run the timed row.
+
+        The instructions from `sync 3` to the row's first word are the same on every active tile.
+        """
+        self.code.mark(step)
+        if not phase.active[self.tile]:
+            self.code.words += [build.sans(0), build.sync(SYNC_ABSENT)]
+            return
+        self.code.words += [
+            build.call(7, self.symbols["worker_barrier"]),
+            build.setzi(8, 1),
+            build.put(csrs.INCOMING_DCOUNT, 8),
+            build.sync(SYNC_INTERNAL),
+            build.call(10, row_address),
+        ]
+
+    def _call(self, symbol: str, values: list[int]) -> None:
+        self.code.words += [build.setzi(2 + index, value) for index, value in enumerate(values)]
+        self.code.words.append(build.call(10, self.symbols[symbol]))

@@ -1,0 +1,191 @@
+"""Which spans of which buffers travel where: moves between layouts as arrays of contiguous fragments.
+
+In a16 order a group of 16 columns is one panel of 32-byte records, so any range of rows of one panel is
+contiguous in both layouts and travels as it is, without a local permutation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..plan.layout import MICRO, SHARD, Layout
+from ..plan.steps import Gather
+
+RECORD_BYTES = 2 * MICRO
+"""One row of a panel: 16 float16 elements."""
+RECORD_WORDS = RECORD_BYTES // 4
+
+FRAGMENT = np.dtype(
+    [
+        ("source", "<i8"),
+        ("source_offset", "<i8"),
+        ("words", "<i8"),
+        ("destination_offset", "<i8"),
+        ("first", "<i8"),
+        ("count", "<i8"),
+    ]
+)
+"""One contiguous span: source tile, byte offset in the source buffer, 32-bit words, byte offset in the destination
+buffer (the same on every receiver), and the receivers as `tiles[first : first + count]`."""
+
+COPY = np.dtype([("tile", "<i8"), ("source_offset", "<i8"), ("destination_offset", "<i8"), ("words", "<i8")])
+"""A span that stays on its tile; `words` are 64-bit."""
+
+
+@dataclass
+class Traffic:
+    """What one move asks of the fabric and of local copies.
+
+    Attributes:
+        fragments: FRAGMENT array.
+        tiles: receivers of all fragments, logical tiles.
+        copies: COPY array.
+    """
+
+    fragments: NDArray[np.void]
+    tiles: NDArray[np.int64]
+    copies: NDArray[np.void]
+
+
+def retile(source: Layout, destination: Layout) -> Traffic:
+    """Fragments that bring a matrix from one a16 layout into another; every destination shard is filled.
+
+    A tile that holds a piece and also needs it takes part in its own multicast when at least two other tiles
+    receive it; otherwise it copies locally.
+    """
+    holders, holder_tiles = _distinct(source)
+    wanted, wanted_tiles = _distinct(destination)
+    row_low = np.maximum(holders["row"][:, None], wanted["row"][None, :])
+    row_high = np.minimum(
+        (holders["row"] + holders["rows"])[:, None], (wanted["row"] + wanted["rows"])[None, :]
+    )
+    column_low = np.maximum(holders["column"][:, None], wanted["column"][None, :])
+    column_high = np.minimum(
+        (holders["column"] + holders["padded_columns"])[:, None], (wanted["column"] + wanted["padded_columns"])[None, :]
+    )
+    h, w = np.nonzero((row_low < row_high) & (column_low < column_high))
+    spans = _spans(
+        holders[h], wanted[w], row_low[h, w], row_high[h, w], column_low[h, w], column_high[h, w]
+    )
+    pair, source_offset, destination_offset, records = spans
+    return _traffic(
+        np.asarray([tiles[0] for tiles in holder_tiles], dtype=np.int64)[h[pair]],
+        [holder_tiles[i] for i in h[pair]],
+        [wanted_tiles[i] for i in w[pair]],
+        source_offset,
+        destination_offset,
+        records,
+    )
+
+
+def gather(move: Gather, partial: Layout, result: Layout) -> Traffic:
+    """Fragments that bring every other tile's partial sum of a piece to the piece's root, one slot per sender."""
+    tiles = np.arange(partial.tiles, dtype=np.int64)
+    index = (tiles // move.stride) % move.parts
+    columns: list[list[NDArray[np.int64]]] = [[], [], [], [], []]
+    for root_index in range(move.parts):
+        senders = tiles[index != root_index]
+        roots = senders + (root_index - index[senders]) * move.stride
+        held, piece = partial.shards[senders], result.shards[roots]
+        keep = (piece["rows"] > 0) & (held["rows"] > 0)
+        senders, roots, held, piece = senders[keep], roots[keep], held[keep], piece[keep]
+        pair, source_offset, offset, records = _spans(
+            held,
+            piece,
+            piece["row"],
+            piece["row"] + piece["rows"],
+            piece["column"],
+            piece["column"] + piece["padded_columns"],
+        )
+        slot = index[senders] - (index[senders] > root_index)
+        offset = offset + slot[pair] * result.bytes[roots[pair]]
+        for column, part in zip(columns, (senders[pair], roots[pair], source_offset, offset, records), strict=True):
+            column.append(part)
+    sender, root, source_offset, offset, records = (np.concatenate(column) for column in columns)
+    order = np.lexsort((offset, root, source_offset, sender))
+    fragments = np.zeros(len(order), dtype=FRAGMENT)
+    fragments["source"], fragments["source_offset"] = sender[order], source_offset[order]
+    fragments["destination_offset"], fragments["words"] = offset[order], records[order] * RECORD_WORDS
+    fragments["first"], fragments["count"] = np.arange(len(order)), 1
+    return Traffic(fragments, root[order], np.zeros(0, dtype=COPY))
+
+
+def _distinct(layout: Layout) -> tuple[NDArray[np.void], list[NDArray[np.int64]]]:
+    """Distinct non-empty shards of a layout in tile order, and the tiles that hold each."""
+    shards = layout.shards
+    tiles = np.flatnonzero(shards["rows"] > 0)
+    keys = np.stack([shards[field][tiles] for field in SHARD.names or ()], axis=1)
+    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    by_first = np.argsort(first, kind="stable")
+    members = [tiles[inverse == group] for group in by_first]
+    return shards[tiles[first[by_first]]], members
+
+
+def _spans(
+    held: NDArray[np.void],
+    wanted: NDArray[np.void],
+    row_low: NDArray[np.int64],
+    row_high: NDArray[np.int64],
+    column_low: NDArray[np.int64],
+    column_high: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Contiguous spans of rectangles: (rectangle index, source offset, destination offset, records).
+
+    Panels whose every allocated row travels join into one span.
+    """
+    rows = row_high - row_low
+    panels = (column_high - column_low) // MICRO
+    whole = (
+        (rows == held["padded_rows"]) & (rows == wanted["padded_rows"]) & (row_low == held["row"]) & (row_low == wanted["row"])
+    )
+    pieces = np.where(whole, 1, panels)
+    records = np.where(whole, rows * panels, rows)
+    pair = np.repeat(np.arange(len(pieces)), pieces)
+    panel = np.arange(len(pair)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+
+    def offset(shard: NDArray[np.void]) -> NDArray[np.int64]:
+        first_panel = (column_low - shard["column"]) // MICRO
+        base = first_panel * shard["padded_rows"] + (row_low - shard["row"])
+        return np.asarray((base[pair] + panel * shard["padded_rows"][pair]) * RECORD_BYTES, dtype=np.int64)
+
+    return pair, offset(held), offset(wanted), records[pair]
+
+
+def _traffic(
+    source: NDArray[np.int64],
+    holders: list[NDArray[np.int64]],
+    receivers: list[NDArray[np.int64]],
+    source_offset: NDArray[np.int64],
+    destination_offset: NDArray[np.int64],
+    records: NDArray[np.int64],
+) -> Traffic:
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    copies: list[tuple[int, int, int, int]] = []
+    tiles: list[int] = []
+    for i in range(len(source)):
+        held = set(holders[i].tolist())
+        local = [tile for tile in receivers[i].tolist() if tile in held]
+        remote = [tile for tile in receivers[i].tolist() if tile not in held]
+        sender = int(source[i])
+        if sender in local and len(remote) >= 2:
+            local.remove(sender)
+            remote = sorted([*remote, sender])
+        for tile in local:
+            copies.append((tile, int(source_offset[i]), int(destination_offset[i]), int(records[i]) * RECORD_BYTES // 8))
+        if remote:
+            rows.append(
+                (
+                    sender,
+                    int(source_offset[i]),
+                    int(records[i]) * RECORD_WORDS,
+                    int(destination_offset[i]),
+                    len(tiles),
+                    len(remote),
+                )
+            )
+            tiles += remote
+    return Traffic(np.array(rows, dtype=FRAGMENT), np.array(tiles, dtype=np.int64), np.array(copies, dtype=COPY))

@@ -1,0 +1,108 @@
+"""Addresses for all tile classes of a lowered plan, or an error that names what does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import PlacementError
+from ..lower.tile_work import Phase, TileClass, TileWork
+from ..machine.memory import LOADABLE_END, REGION1_BASE
+from ..plan.steps import Compute, Plan, touched
+from .placer import NoRoomError, Placed, Request, place
+
+
+@dataclass
+class Placement:
+    """Where every buffer of every class lies.
+
+    Attributes:
+        classes: per class index, buffer name -> placed buffer.
+        standard_start: first byte of region 0 used for data.
+    """
+
+    classes: list[dict[str, Placed]]
+    standard_start: int
+
+    def address(self, tile_class: int, buffer: str) -> int:
+        return self.classes[tile_class][buffer].address
+
+
+def place_work(work: TileWork, standard_start: int) -> Placement:
+    """Place every class. Raises PlacementError naming class, peak, largest buffers and their lifetimes."""
+    lifetimes = work.plan.lifetimes()
+    apart, prefer = _separations(work)
+    classes = []
+    for tile_class in work.classes:
+        requests = [
+            Request(
+                name=name,
+                bytes=size + work.plan.buffers[name].tail,
+                interleaved=work.plan.buffers[name].memory == "interleaved",
+                first=lifetimes[name][0],
+                last=lifetimes[name][1],
+                apart=frozenset(apart.get(name, ())),
+                prefer_apart=frozenset(prefer.get(name, ())),
+                owner=work.plan.buffers[name].owner,
+            )
+            for name, size in tile_class.bytes.items()
+        ]
+        try:
+            classes.append(place(requests, standard_start))
+        except NoRoomError as error:
+            raise _explain(error, work, tile_class, standard_start) from error
+    return Placement(classes, standard_start)
+
+
+def _separations(work: TileWork) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Pairs that must and pairs that should lie in different elements.
+
+    A tile that receives its own multicast reads and writes at the same time, so there the rule is hard.
+    """
+    apart: dict[str, set[str]] = {}
+    prefer: dict[str, set[str]] = {}
+    for step, item in zip(work.plan.steps, work.work, strict=True):
+        if isinstance(step, Compute):
+            for a, b in step.apart:
+                apart.setdefault(a, set()).add(b)
+        if isinstance(item, Phase):
+            for source, destination, traffic in item.moves:
+                senders = np.repeat(traffic.fragments["source"], traffic.fragments["count"])
+                rule = apart if bool(np.any(senders == traffic.tiles)) else prefer
+                rule.setdefault(source, set()).add(destination)
+    return apart, prefer
+
+
+def _explain(error: NoRoomError, work: TileWork, tile_class: TileClass, standard_start: int) -> PlacementError:
+    plan = work.plan
+    step, peak = error.peak()
+    room = REGION1_BASE - standard_start + LOADABLE_END - REGION1_BASE
+    largest = "; ".join(
+        f"{r.name} {r.bytes:,} bytes for {r.owner}, {_lifetime(plan, r.first, r.last)}" for r in error.largest()
+    )
+    kind = "interleaved memory" if error.request.interleaved else "memory"
+    return PlacementError(
+        f"no room in {kind} for {error.request.name} ({error.request.bytes:,} bytes): "
+        f"{peak:,} bytes live at {_step_name(plan, step)}, {room:,} available; largest: {largest}",
+        where=f"tile class {tile_class.index} ({len(tile_class.tiles)} tiles)",
+    )
+
+
+def _step_name(plan: Plan, index: int) -> str:
+    if index < 0:
+        return "input"
+    return plan.steps[index].name if index < len(plan.steps) else "output"
+
+
+def _lifetime(plan: Plan, first: int, last: int) -> str:
+    return f"{_step_name(plan, first)} to {_step_name(plan, last)}"
+
+
+def live_at_steps(plan: Plan) -> list[list[str]]:
+    """Names of the buffers alive during each step, for reports."""
+    lifetimes = plan.lifetimes()
+    return [
+        sorted({name for name, (first, last) in lifetimes.items() if first <= index <= last} | set(touched(step)))
+        for index, step in enumerate(plan.steps)
+    ]

@@ -1,0 +1,147 @@
+"""Layouts: which tile owns which rectangle of a matrix, in which element order.
+
+A layout sees its tensor as a matrix (`view`): the last axis is the columns, all others together the rows.
+Each of the two axes is cut into blocks (16 columns of an AMP record, 1 row) and the blocks are dealt out as
+evenly as possible, level by level: a second level cuts each part of the first again, so that the pieces of a
+finer layout nest inside those of a coarser one. Tiles are *logical* and counted from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+MICRO = 16
+"""Columns of an AMP record, and inner elements of a float16 panel."""
+
+SHARD = np.dtype(
+    [
+        ("row", "<i8"),
+        ("rows", "<i8"),
+        ("padded_rows", "<i8"),
+        ("column", "<i8"),
+        ("columns", "<i8"),
+        ("padded_columns", "<i8"),
+    ]
+)
+"""One tile's rectangle: first row, logical rows, allocated rows; the same for columns. `rows` or `columns` 0: the
+tile owns nothing and allocates nothing."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One cut of an axis: into `parts`; tile t holds part `(t // stride) % parts`."""
+
+    parts: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of `extent` elements in blocks of `block`, cut by nested levels.
+
+    Every part owns whole blocks; the last block may be partly padding. A part allocates at least
+    `minimum` elements if it owns any.
+    """
+
+    extent: int
+    block: int = 1
+    levels: tuple[Level, ...] = ()
+    minimum: int = 0
+
+    @property
+    def parts(self) -> int:
+        """Number of parts over all levels."""
+        count = 1
+        for level in self.levels:
+            count *= level.parts
+        return count
+
+    def resolve(self, tiles: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """(start, logical length, allocated length) in elements for each tile.
+
+        Blocks are dealt as evenly as possible: with b blocks over p parts, part j starts at block
+        j*(b div p) + min(j, b mod p) and the first b mod p parts get one more.
+        """
+        start = np.zeros(len(tiles), dtype=np.int64)
+        length = np.full(len(tiles), -(-self.extent // self.block), dtype=np.int64)
+        for level in self.levels:
+            j = (tiles // level.stride) % level.parts
+            short, long = length // level.parts, length % level.parts
+            start = start + j * short + np.minimum(j, long)
+            length = short + (j < long)
+        begin = start * self.block
+        end = np.minimum(begin + length * self.block, self.extent)
+        logical = np.maximum(end - begin, 0)
+        allocated = np.where(logical > 0, np.maximum(length * self.block, self.minimum), 0)
+        return begin, logical, allocated
+
+    def largest(self) -> int:
+        """Allocated length of the largest part, in elements."""
+        blocks = -(-self.extent // self.block)
+        for level in self.levels:
+            blocks = -(-blocks // level.parts)
+        return max(blocks * self.block, self.minimum)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Element order, the cut of both axes, and how many tiles take part.
+
+    Attributes:
+        order: name of the element order inside a shard (`tilewright.package.orders`).
+        row, column: the cut of each axis of the matrix view.
+        tiles: logical tiles 0..tiles-1 hold a (possibly empty) shard. Tiles with equal coordinates on every
+            level of both axes hold replicas.
+        element_bytes: bytes per element on the device.
+    """
+
+    order: str
+    row: Axis
+    column: Axis
+    tiles: int
+    element_bytes: int = 2
+
+    @cached_property
+    def shards(self) -> NDArray[np.void]:
+        """SHARD record of each logical tile, indexed by tile."""
+        tiles = np.arange(self.tiles, dtype=np.int64)
+        shards = np.zeros(self.tiles, dtype=SHARD)
+        shards["row"], shards["rows"], shards["padded_rows"] = self.row.resolve(tiles)
+        shards["column"], shards["columns"], shards["padded_columns"] = self.column.resolve(tiles)
+        empty = (shards["rows"] == 0) | (shards["columns"] == 0)
+        for field in ("rows", "padded_rows", "columns", "padded_columns"):
+            shards[field][empty] = 0
+        return shards
+
+    @cached_property
+    def bytes(self) -> NDArray[np.int64]:
+        """Bytes each tile allocates for its shard, indexed by tile."""
+        shards = self.shards
+        return np.asarray(shards["padded_rows"] * shards["padded_columns"] * self.element_bytes, dtype=np.int64)
+
+    @property
+    def view(self) -> tuple[int, int]:
+        return self.row.extent, self.column.extent
+
+    def describe(self) -> str:
+        """One line for reports: order, view, cuts."""
+        cuts = []
+        for name, axis in (("rows", self.row), ("columns", self.column)):
+            levels = " x ".join(str(level.parts) for level in axis.levels if level.parts > 1)
+            cuts.append(f"{name} {axis.extent}" + (f" / {levels}" if levels else ""))
+        return f"{self.order} [{', '.join(cuts)}] on {self.tiles} tiles"
+
+
+def spread(rows: int, columns: int, tiles: int) -> Layout:
+    """A matrix stored once, rows dealt over all tiles: for values whose consumers do not ask for more."""
+    parts = min(tiles, rows)
+    return Layout(
+        order="a16",
+        row=Axis(rows, 1, (Level(parts, 1),)),
+        column=Axis(columns, MICRO),
+        tiles=parts,
+    )

@@ -1,0 +1,173 @@
+"""Plans for a float16 matrix product: a grid of row blocks x column blocks x inner blocks over the tiles.
+
+Tile t = (i*k + l)*c + j computes, for row block i and column block j, the partial sum over inner block l.
+The left operand is multicast to the c tiles that share it, the weights lie in place (replicated over row
+blocks), and each of the k partial sums of a block is sent to the root of each piece of it: every tile of the
+group is root of one k-th. Splitting N and K keeps the rows per tile long, which is what the matrix unit needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.gemm import MINIMUM_ROWS
+from ..kernels.gemm import cycles as gemm_cycles
+from ..kernels.reduce import cycles as reduce_cycles
+from . import cost
+from .layout import MICRO, Axis, Layout, Level
+
+
+@dataclass(frozen=True)
+class Grid:
+    """r x c x k tiles. `by_columns`: result pieces are cut along columns, not rows."""
+
+    r: int
+    c: int
+    k: int
+    by_columns: bool
+
+    @property
+    def tiles(self) -> int:
+        return self.r * self.c * self.k
+
+    def describe(self) -> str:
+        return f"{self.r} x {self.c} x {self.k} (rows x columns x inner)"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """M x K times K x N, in elements."""
+
+    m: int
+    k: int
+    n: int
+
+
+def left_layout(shape: Shape, grid: Grid) -> Layout:
+    """What the kernel reads: each tile's rows and inner columns, replicated over the c column blocks."""
+    return Layout(
+        "a16",
+        Axis(shape.m, 1, (Level(grid.r, grid.k * grid.c),), MINIMUM_ROWS),
+        Axis(shape.k, MICRO, (Level(grid.k, grid.c),)),
+        grid.tiles,
+    )
+
+
+def stored_left_layout(shape: Shape, grid: Grid) -> Layout:
+    """The left operand stored once: the c tiles that share a block own equal pieces of its rows."""
+    if grid.c == 1:
+        return left_layout(shape, grid)
+    return Layout(
+        "a16",
+        Axis(shape.m, 1, (Level(grid.r, grid.k * grid.c), Level(grid.c, 1))),
+        Axis(shape.k, MICRO, (Level(grid.k, grid.c),)),
+        grid.tiles,
+    )
+
+
+def weight_layout(shape: Shape, grid: Grid) -> Layout:
+    """Weight panels in place, one replica per row block."""
+    return Layout(
+        "b16",
+        Axis(shape.k, MICRO, (Level(grid.k, grid.c),)),
+        Axis(shape.n, MICRO, (Level(grid.c, 1),)),
+        grid.tiles,
+    )
+
+
+def partial_layout(shape: Shape, grid: Grid) -> Layout:
+    """The kernel's output: a block of C, whole when k = 1, a partial sum otherwise."""
+    return Layout(
+        "a16",
+        Axis(shape.m, 1, (Level(grid.r, grid.k * grid.c),), MINIMUM_ROWS),
+        Axis(shape.n, MICRO, (Level(grid.c, 1),)),
+        grid.tiles,
+    )
+
+
+def result_layout(shape: Shape, grid: Grid) -> Layout:
+    """Where the product ends: the pieces of each block on the k tiles that computed it."""
+    if grid.k == 1:
+        return partial_layout(shape, grid)
+    row = (Level(grid.r, grid.k * grid.c),)
+    column = (Level(grid.c, 1),)
+    piece = Level(grid.k, grid.c)
+    return Layout(
+        "a16",
+        Axis(shape.m, 1, row if grid.by_columns else (*row, piece)),
+        Axis(shape.n, MICRO, (*column, piece) if grid.by_columns else column),
+        grid.tiles,
+    )
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """All grids of a product with their predicted cycles and bytes per tile; parallel arrays."""
+
+    r: NDArray[np.int64]
+    c: NDArray[np.int64]
+    k: NDArray[np.int64]
+    by_columns: NDArray[np.bool_]
+    cycles: NDArray[np.float64]
+    bytes: NDArray[np.int64]
+
+    def best(self, price: float) -> Grid:
+        """The grid with the least cycles + price * bytes; ties go to fewer tiles, then to larger k and c."""
+        score = self.cycles + price * self.bytes
+        order = np.lexsort((-self.c, -self.k, self.r * self.c * self.k, score))
+        i = int(order[0])
+        return Grid(int(self.r[i]), int(self.c[i]), int(self.k[i]), bool(self.by_columns[i]))
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Predicted cycles of the stages of one product, by name; scalars or arrays."""
+
+    receive: NDArray[np.float64]
+    gemm: NDArray[np.float64]
+    partials: NDArray[np.float64]
+    reduce: NDArray[np.float64]
+
+
+def stages(shape: Shape, r: NDArray[np.int64], c: NDArray[np.int64], k: NDArray[np.int64]) -> Stages:
+    """Cycles of each stage for grids given as arrays (or 0-d arrays)."""
+    rows = -(-shape.m // r)
+    padded = np.maximum(rows, MINIMUM_ROWS)
+    inner = -(-(-(-shape.k // MICRO)) // k)
+    columns = -(-(-(-shape.n // MICRO)) // c)
+    piece = -(-rows * columns // k)
+    return Stages(
+        receive=cost.exchange(np.where(c > 1, rows * inner * 8, 0), inner * np.maximum(c, 2)),
+        gemm=np.asarray(gemm_cycles(padded, inner, columns), dtype=np.float64),
+        partials=cost.exchange((k - 1) * piece * 8, (k - 1) * columns),
+        reduce=np.where(k > 1, reduce_cycles(k - 1, piece * 4, 1), 0.0),
+    )
+
+
+def candidates(shape: Shape, tiles: int, *, pointwise: int) -> Candidates:
+    """Every grid of at most `tiles` tiles.
+
+    Args:
+        pointwise: how many element-wise operations follow on the result's owners; they favour grids that
+            spread the result widely.
+    """
+    k_groups, n_groups = -(-shape.k // MICRO), -(-shape.n // MICRO)
+    triples = []
+    for c in range(1, min(n_groups, tiles) + 1):
+        for k in range(1, min(k_groups, tiles // c) + 1):
+            r = np.arange(1, min(shape.m, tiles // (c * k)) + 1, dtype=np.int64)
+            triples.append(np.stack([r, np.full_like(r, c), np.full_like(r, k)]))
+    r, c, k = np.concatenate(triples, axis=1)
+    rows = -(-shape.m // r)
+    columns = -(-n_groups // c)
+    by_columns = (rows < k) & (columns >= k)
+    predicted = stages(shape, r, c, k)
+    owned = -(-rows * columns // k) * MICRO
+    cycles = predicted.receive + predicted.gemm + predicted.partials + predicted.reduce + pointwise * owned * 2.0
+    padded = np.maximum(rows, MINIMUM_ROWS)
+    inner = -(-k_groups // k)
+    held = inner * columns * 512 + padded * (inner + columns) * 32 + np.where(k > 1, 2 * rows * columns * 32, 0)
+    return Candidates(r, c, k, by_columns, cycles, held)

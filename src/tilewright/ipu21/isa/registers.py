@@ -9,6 +9,11 @@ import re
 
 from .table import table
 
+MAIN_ZERO = 15
+"""$m15, which reads as zero; loads and stores without a delta encode it."""
+AUX_ZERO = 15
+"""$a15, which reads as zero."""
+
 _SINGLE = re.compile(r"\$([ma])([1-9]?[0-9])")
 _RANGE = re.compile(r"\$([ma])([1-9]?[0-9])\s*:\s*([1-9]?[0-9])")
 _QUAD = re.compile(r"\$aq([0-3])")

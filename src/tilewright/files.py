@@ -41,7 +41,9 @@ def read_file(path: str | os.PathLike[str], *, limit: int | None = None) -> byte
     target = Path(path)
     try:
         if limit is not None and target.stat().st_size > limit:
-            raise UsageError(f"file of {target.stat().st_size} bytes is over the limit of {limit}", where=str(target))
+            raise UsageError(
+                f"file of {target.stat().st_size} bytes is over the limit of {limit}", where=str(target)
+            )
         return target.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read: {error.strerror}", where=str(target)) from error

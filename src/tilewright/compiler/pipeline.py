@@ -8,7 +8,9 @@ from ..graph import Graph
 from ..package.records import Package
 
 
-def compile_graph(graph: Graph, *, tiles: int = 1472, progress: Callable[[str], None] | None = None) -> Package:
+def compile_graph(
+    graph: Graph, *, tiles: int = 1472, progress: Callable[[str], None] | None = None
+) -> Package:
     """Compile a graph into a package for one chip.
 
     Args:

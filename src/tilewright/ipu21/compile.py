@@ -62,7 +62,8 @@ def compile_for_ipu21(graph: Graph, *, tiles: int, progress: Progress | None = N
         # The programs outgrew the elements kept for them; give them what they need and start again.
         if data_start(PROGRAM + needed) >= REGION1_BASE:
             raise PlacementError(
-                f"programs and exchange rows of a tile need {needed:,} bytes, {REGION1_BASE - PROGRAM:,} can be executed",
+                f"programs and exchange rows of a tile need {needed:,} bytes; "
+                f"{REGION1_BASE - PROGRAM:,} can be executed",
                 hint="use a smaller model or other tile counts",
             )
         reserved = needed

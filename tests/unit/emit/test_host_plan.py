@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.ipu21.emit.host_code import _cuts, follower, phase
-from tilewright.ipu21.emit.host_code import Tables
+from tilewright.ipu21.emit.host_code import Tables, _cuts, follower, phase
 from tilewright.ipu21.emit.host_plan import COMMAND_PAGE_BYTES, Piece, Slot, plan_batches
 from tilewright.ipu21.emit.memory_map import STAGING, TABLES
 from tilewright.ipu21.isa.decode import decode
@@ -29,7 +28,9 @@ def binding(name: str, slices: list[tuple[int, int, int, int]]) -> Binding:
 
 @given(
     data=st.lists(
-        st.lists(st.tuples(st.integers(0, 5), st.integers(1, 400)), min_size=1, max_size=6), min_size=1, max_size=4
+        st.lists(st.tuples(st.integers(0, 5), st.integers(1, 400)), min_size=1, max_size=6),
+        min_size=1,
+        max_size=4,
     )
 )
 def test_every_byte_travels_once_and_in_its_slot(data: list[list[tuple[int, int]]]) -> None:
@@ -67,7 +68,11 @@ def test_every_byte_travels_once_and_in_its_slot(data: list[list[tuple[int, int]
     assert got == expected
 
 
-@given(start=st.integers(0, 200).map(lambda n: 32 * n), units=st.integers(1, 128), limit=st.sampled_from([256, 1024]))
+@given(
+    start=st.integers(0, 200).map(lambda n: 32 * n),
+    units=st.integers(1, 128),
+    limit=st.sampled_from([256, 1024]),
+)
 def test_packet_cuts_follow_the_packet_rules(start: int, units: int, limit: int) -> None:
     size = 32 * units
     position = 0

@@ -33,7 +33,9 @@ def fill(layout: Layout, matrix: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return memory
 
 
-def carry_out(traffic: Traffic, source: list[NDArray[np.int64]], destination: list[NDArray[np.int64]]) -> None:
+def carry_out(
+    traffic: Traffic, source: list[NDArray[np.int64]], destination: list[NDArray[np.int64]]
+) -> None:
     for fragment in traffic.fragments:
         first, count = int(fragment["first"]), int(fragment["count"])
         begin, to, size = (
@@ -55,12 +57,20 @@ def layouts(draw: st.DrawFn, rows: int, columns: int) -> Layout:
     kind = draw(st.sampled_from(["operand", "stored", "result", "by columns"]))
     if kind == "operand":
         minimum = draw(st.sampled_from([0, 18]))
-        return Layout("a16", Axis(rows, 1, (Level(r, c * k),), minimum), Axis(columns, 16, (Level(k, c),)), r * c * k)
+        return Layout(
+            "a16", Axis(rows, 1, (Level(r, c * k),), minimum), Axis(columns, 16, (Level(k, c),)), r * c * k
+        )
     if kind == "stored":
-        return Layout("a16", Axis(rows, 1, (Level(r, c * k), Level(c, 1))), Axis(columns, 16, (Level(k, c),)), r * c * k)
+        return Layout(
+            "a16", Axis(rows, 1, (Level(r, c * k), Level(c, 1))), Axis(columns, 16, (Level(k, c),)), r * c * k
+        )
     if kind == "result":
-        return Layout("a16", Axis(rows, 1, (Level(r, c * k), Level(k, c))), Axis(columns, 16, (Level(c, 1),)), r * c * k)
-    return Layout("a16", Axis(rows, 1, (Level(r, c * k),)), Axis(columns, 16, (Level(c, 1), Level(k, c))), r * c * k)
+        return Layout(
+            "a16", Axis(rows, 1, (Level(r, c * k), Level(k, c))), Axis(columns, 16, (Level(c, 1),)), r * c * k
+        )
+    return Layout(
+        "a16", Axis(rows, 1, (Level(r, c * k),)), Axis(columns, 16, (Level(c, 1), Level(k, c))), r * c * k
+    )
 
 
 @given(data=st.data(), rows=st.integers(1, 50), columns=st.integers(1, 90))

@@ -56,7 +56,9 @@ def test_living_buffers_never_touch(requests: list[Request]) -> None:
             pa, pb = placed[a.name], placed[b.name]
             assert pa.end <= pb.address or pb.end <= pa.address
             if b.name in a.apart or a.name in b.apart:
-                shared = set(effective_elements(pa.address, pa.end)) & set(effective_elements(pb.address, pb.end))
+                shared = set(effective_elements(pa.address, pa.end)) & set(
+                    effective_elements(pb.address, pb.end)
+                )
                 assert not shared
 
 

@@ -14,7 +14,13 @@ pytestmark = pytest.mark.unit
 parts = st.integers(1, 7)
 
 
-@given(extent=st.integers(1, 400), block=st.sampled_from([1, 2, 16]), p=parts, q=parts, minimum=st.sampled_from([0, 18]))
+@given(
+    extent=st.integers(1, 400),
+    block=st.sampled_from([1, 2, 16]),
+    p=parts,
+    q=parts,
+    minimum=st.sampled_from([0, 18]),
+)
 def test_axis_covers_every_element_once(extent: int, block: int, p: int, q: int, minimum: int) -> None:
     axis = Axis(extent, block, (Level(p, q), Level(q, 1)), minimum)
     start, length, allocated = axis.resolve(np.arange(p * q))
@@ -46,8 +52,12 @@ def test_second_level_nests_in_first(extent: int, p: int, q: int) -> None:
 
 
 @given(rows=st.integers(1, 90), columns=st.integers(1, 90), r=parts, c=parts, k=parts)
-def test_a_grid_without_replicas_partitions_the_matrix(rows: int, columns: int, r: int, c: int, k: int) -> None:
-    layout = Layout("a16", Axis(rows, 1, (Level(r, k * c), Level(k, c))), Axis(columns, 16, (Level(c, 1),)), r * c * k)
+def test_a_grid_without_replicas_partitions_the_matrix(
+    rows: int, columns: int, r: int, c: int, k: int
+) -> None:
+    layout = Layout(
+        "a16", Axis(rows, 1, (Level(r, k * c), Level(k, c))), Axis(columns, 16, (Level(c, 1),)), r * c * k
+    )
     seen = np.zeros((rows, columns), dtype=int)
     for shard in layout.shards:
         row, column = int(shard["row"]), int(shard["column"])

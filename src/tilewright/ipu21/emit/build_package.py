@@ -131,9 +131,7 @@ def _host_exchange(traffic: HostTraffic) -> HostExchange:
 
 
 def _entry_points(traffic: HostTraffic) -> list[EntryPoint]:
-    return [
-        EntryPoint(call.name, call.command, call.phases) for call in _host_exchange(traffic).calls
-    ]
+    return [EntryPoint(call.name, call.command, call.phases) for call in _host_exchange(traffic).calls]
 
 
 def _regions(work: TileWork, placement: Placement) -> list[Region]:
@@ -142,9 +140,7 @@ def _regions(work: TileWork, placement: Placement) -> list[Region]:
         merge([(placed.address, placed.end) for placed in classes.values()]) for classes in placement.classes
     ]
     tiles = sorted((int(to_physical(tile)), int(work.class_of[tile])) for tile in range(work.plan.tiles))
-    return [
-        Region(tile, begin, end - begin, "data") for tile, index in tiles for begin, end in spans[index]
-    ]
+    return [Region(tile, begin, end - begin, "data") for tile, index in tiles for begin, end in spans[index]]
 
 
 def _debug(graph: Graph, work: TileWork) -> Debug:

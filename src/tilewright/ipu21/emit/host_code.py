@@ -2,8 +2,8 @@
 
 A phase is two barriers that include the host. In between, the owner of each target requests traffic for it
 (XREQ) and each target sends packet headers; data then flows by itself. Everyone else stays away. The sequence
-of instructions is the one known to work (evidence: known); the tables may lie anywhere outside the elements of
-the running code, because `send` takes any address (known).
+of instructions is the one known to work (evidence: known); the tables may lie anywhere outside the elements
+of the running code, because `send` takes any address (known).
 """
 
 from __future__ import annotations

@@ -83,7 +83,11 @@ def build_images(
     for tile in range(TILES):
         if tile in programs.idle:
             program = programs.idle[tile]
-            segments = [*idle_code, store.words(PROGRAM, program.opening, CODE), *_host_segments(program, store)]
+            segments = [
+                *idle_code,
+                store.words(PROGRAM, program.opening, CODE),
+                *_host_segments(program, store),
+            ]
             images.add(tile, segments, NO_MARKS)
             continue
         program, index = programs.tiles[tile], programs.class_of[tile]
@@ -127,7 +131,7 @@ def _marks(programs: Programs, index: int, loop_address: int, profile: ProfileIn
 def initial_zeros(work: TileWork, placement: Placement, tile_class: TileClass) -> list[Segment]:
     """Zeros for bytes that kernels may read although no step writes them: padding rows and access tails."""
     plan = work.plan
-    written = {name for name in plan.inputs.values()} | set(plan.weights)
+    written = {*plan.inputs.values(), *plan.weights}
     spans = []
     for name, placed in placement.classes[tile_class.index].items():
         buffer = plan.buffers[name]

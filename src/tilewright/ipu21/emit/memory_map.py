@@ -15,6 +15,7 @@ Code never shares an element with anything that host or exchange traffic touches
 
 from __future__ import annotations
 
+from ...arithmetic import align_up
 from ..machine.memory import ELEMENT_BYTES, FETCH_LOOKAHEAD_BYTES, REGION1_BASE
 
 RUNTIME_START = 0x4C010
@@ -37,4 +38,4 @@ PROGRAM = 0x5C000
 def data_start(program_end: int) -> int:
     """First byte of region 0 free for data when programs end at `program_end`: past the fetch look-ahead."""
     end = program_end + FETCH_LOOKAHEAD_BYTES
-    return min(-(-end // ELEMENT_BYTES) * ELEMENT_BYTES, REGION1_BASE)
+    return min(align_up(end, ELEMENT_BYTES), REGION1_BASE)

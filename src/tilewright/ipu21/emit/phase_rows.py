@@ -29,7 +29,7 @@ def phase_transfers(
         sent["count"] = fragments["count"]
         received = np.zeros(len(traffic.tiles), dtype=DESTINATION)
         received["tile"] = to_physical(traffic.tiles)
-        # Fragments list their receivers in order and without gaps, so each receiver's offset repeats its fragment's.
+        # Fragments list their receivers in order and without gaps.
         offsets = np.repeat(fragments["destination_offset"], fragments["count"])
         received["address"] = destination_address[traffic.tiles] + offsets
         transfers.append(sent)

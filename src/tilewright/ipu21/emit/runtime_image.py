@@ -1,4 +1,4 @@
-"""The linked code that every tile carries: start-up, runtime routines and kernels, assembled once per process."""
+"""The linked code every tile carries: start-up, runtime routines, kernels; assembled once per process."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class ClassProgram:
         self.code = StepCode()
 
     def compute(self, call: Call, step: int) -> None:
-        """Load the call registers m2, m3, ... and call the kernel; nothing if this class has no part in it."""
+        """Load the call registers m2, m3, ... and call the kernel; nothing if the class has no part in it."""
         self.code.mark(step)
         if not call.active[self.tile]:
             return
@@ -60,7 +60,11 @@ class ClassProgram:
         for source, destination, source_offset, destination_offset, words in copies_of(phase, self.tile):
             self._call(
                 "copy_u64",
-                [self.address_of(destination) + destination_offset, self.address_of(source) + source_offset, words],
+                [
+                    self.address_of(destination) + destination_offset,
+                    self.address_of(source) + source_offset,
+                    words,
+                ],
             )
 
     def exchange(self, phase: Phase, step: int, row_address: int) -> None:

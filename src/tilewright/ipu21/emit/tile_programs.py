@@ -1,7 +1,7 @@
 """Programs of all 1,472 tiles: host code, step code and rows, laid out at the same places everywhere.
 
-Every tile runs `initialize` phases once and then loops for ever: input phases, steps, output phases. At the top
-of the loop it waits for the host, so a session may run the program any number of times.
+Every tile runs `initialize` phases once and then loops for ever: input phases, steps, output phases. At the
+top of the loop it waits for the host, so a session may run the program any number of times.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arithmetic import align_up
 from ..isa import build
 from ..lower.calls import Call
 from ..lower.tile_work import TileWork
 from ..machine.host import owner_of
 from ..machine.topology import TILES, to_physical
 from ..place.placement import Placement
-from .host_code import Tables, copy_from_staging, follower, phase
+from .host_code import Tables, copy_from_staging, phase
 from .host_plan import Batches, Slot
 from .memory_map import PROGRAM
 from .step_code import SYNC_ABSENT, ClassProgram, StepCode
@@ -190,7 +191,4 @@ def _row_lengths(
 
 
 def _align(size: int) -> int:
-    return -(-size // 8) * 8
-
-
-__all__ = ["HostTraffic", "Programs", "TileProgram", "assemble_programs", "follower"]
+    return align_up(size, 8)

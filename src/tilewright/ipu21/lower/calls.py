@@ -1,4 +1,4 @@
-"""Kernel calls per tile: which buffers at which offsets, and which scalars, in the order of the call registers."""
+"""Kernel calls per tile: buffers with offsets, then scalars, in the order of the call registers."""
 
 from __future__ import annotations
 

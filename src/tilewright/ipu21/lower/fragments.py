@@ -28,8 +28,8 @@ FRAGMENT = np.dtype(
         ("count", "<i8"),
     ]
 )
-"""One contiguous span: source tile, byte offset in the source buffer, 32-bit words, byte offset in the destination
-buffer (the same on every receiver), and the receivers as `tiles[first : first + count]`."""
+"""One contiguous span: source tile, byte offset in the source buffer, 32-bit words, byte offset in the
+destination buffer (the same on every receiver), and the receivers as `tiles[first : first + count]`."""
 
 COPY = np.dtype([("tile", "<i8"), ("source_offset", "<i8"), ("destination_offset", "<i8"), ("words", "<i8")])
 """A span that stays on its tile; `words` are 64-bit."""
@@ -64,12 +64,11 @@ def retile(source: Layout, destination: Layout) -> Traffic:
     )
     column_low = np.maximum(holders["column"][:, None], wanted["column"][None, :])
     column_high = np.minimum(
-        (holders["column"] + holders["padded_columns"])[:, None], (wanted["column"] + wanted["padded_columns"])[None, :]
+        (holders["column"] + holders["padded_columns"])[:, None],
+        (wanted["column"] + wanted["padded_columns"])[None, :],
     )
     h, w = np.nonzero((row_low < row_high) & (column_low < column_high))
-    spans = _spans(
-        holders[h], wanted[w], row_low[h, w], row_high[h, w], column_low[h, w], column_high[h, w]
-    )
+    spans = _spans(holders[h], wanted[w], row_low[h, w], row_high[h, w], column_low[h, w], column_high[h, w])
     pair, source_offset, destination_offset, records = spans
     return _traffic(
         np.asarray([tiles[0] for tiles in holder_tiles], dtype=np.int64)[h[pair]],
@@ -82,7 +81,7 @@ def retile(source: Layout, destination: Layout) -> Traffic:
 
 
 def gather(move: Gather, partial: Layout, result: Layout) -> Traffic:
-    """Fragments that bring every other tile's partial sum of a piece to the piece's root, one slot per sender."""
+    """Fragments that bring the others' partial sums of each piece to its root, one slot per sender."""
     tiles = np.arange(partial.tiles, dtype=np.int64)
     index = (tiles // move.stride) % move.parts
     columns: list[list[NDArray[np.int64]]] = [[], [], [], [], []]
@@ -102,7 +101,9 @@ def gather(move: Gather, partial: Layout, result: Layout) -> Traffic:
         )
         slot = index[senders] - (index[senders] > root_index)
         offset = offset + slot[pair] * result.bytes[roots[pair]]
-        for column, part in zip(columns, (senders[pair], roots[pair], source_offset, offset, records), strict=True):
+        for column, part in zip(
+            columns, (senders[pair], roots[pair], source_offset, offset, records), strict=True
+        ):
             column.append(part)
     sender, root, source_offset, offset, records = (np.concatenate(column) for column in columns)
     order = np.lexsort((offset, root, source_offset, sender))
@@ -140,7 +141,10 @@ def _spans(
     rows = row_high - row_low
     panels = (column_high - column_low) // MICRO
     whole = (
-        (rows == held["padded_rows"]) & (rows == wanted["padded_rows"]) & (row_low == held["row"]) & (row_low == wanted["row"])
+        (rows == held["padded_rows"])
+        & (rows == wanted["padded_rows"])
+        & (row_low == held["row"])
+        & (row_low == wanted["row"])
     )
     pieces = np.where(whole, 1, panels)
     records = np.where(whole, rows * panels, rows)
@@ -175,7 +179,9 @@ def _traffic(
             local.remove(sender)
             remote = sorted([*remote, sender])
         for tile in local:
-            copies.append((tile, int(source_offset[i]), int(destination_offset[i]), int(records[i]) * RECORD_BYTES // 8))
+            copies.append(
+                (tile, int(source_offset[i]), int(destination_offset[i]), int(records[i]) * RECORD_BYTES // 8)
+            )
         if remote:
             rows.append(
                 (
@@ -188,4 +194,6 @@ def _traffic(
                 )
             )
             tiles += remote
-    return Traffic(np.array(rows, dtype=FRAGMENT), np.array(tiles, dtype=np.int64), np.array(copies, dtype=COPY))
+    return Traffic(
+        np.array(rows, dtype=FRAGMENT), np.array(tiles, dtype=np.int64), np.array(copies, dtype=COPY)
+    )

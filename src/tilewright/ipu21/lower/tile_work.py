@@ -97,7 +97,13 @@ def copies_of(phase: Phase, tile: int) -> list[tuple[str, str, int, int, int]]:
         mine = traffic.copies[traffic.copies["tile"] == tile]
         for copy in mine:
             result.append(
-                (source, destination, int(copy["source_offset"]), int(copy["destination_offset"]), int(copy["words"]))
+                (
+                    source,
+                    destination,
+                    int(copy["source_offset"]),
+                    int(copy["destination_offset"]),
+                    int(copy["words"]),
+                )
             )
     return result
 

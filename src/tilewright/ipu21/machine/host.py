@@ -77,11 +77,18 @@ def encode_header(packet: Packet) -> tuple[int, int]:
     unit = LONG_UNIT if packet.long else 4
     maximum = LONG_MAX_BYTES if packet.long else SHORT_MAX_BYTES
     if packet.length % unit or packet.host_offset % unit:
-        raise ValueError(f"host packet of {packet.length} bytes at {packet.host_offset:#x}: not in units of {unit}")
+        raise ValueError(
+            f"host packet of {packet.length} bytes at {packet.host_offset:#x}: not in units of {unit}"
+        )
     if not 0 <= packet.length <= maximum or (packet.long and packet.length == 0):
         raise ValueError(f"host packet length {packet.length} is outside 0..{maximum}")
-    if packet.length and packet.host_offset // PAGE_BYTES != (packet.host_offset + packet.length - 1) // PAGE_BYTES:
-        raise ValueError(f"host packet at {packet.host_offset:#x} of {packet.length} bytes crosses a 4 KiB page")
+    if (
+        packet.length
+        and packet.host_offset // PAGE_BYTES != (packet.host_offset + packet.length - 1) // PAGE_BYTES
+    ):
+        raise ValueError(
+            f"host packet at {packet.host_offset:#x} of {packet.length} bytes crosses a 4 KiB page"
+        )
     op = {
         (True, False): OP_WRITE_SHORT,
         (True, True): OP_WRITE_LONG,
@@ -115,7 +122,9 @@ def decode_header(word0: int, word1: int) -> Packet:
     long = op in (OP_WRITE_LONG, OP_READ_LONG)
     tile = (word0 >> 15) & 0x7FF
     if (word1 >> 31) != (tile & 1):
-        raise ValueError(f"host packet header of tile {tile}: bit 31 of its second word contradicts the tile id")
+        raise ValueError(
+            f"host packet header of tile {tile}: bit 31 of its second word contradicts the tile id"
+        )
     unit = LONG_UNIT if long else 4
     length = word1 & 15
     if long and length == 0:

@@ -6,6 +6,8 @@ All addresses are byte addresses as the tile sees them. Evidence: `known` unless
 
 from __future__ import annotations
 
+from ...arithmetic import align_up
+
 TILE_BASE = 0x4C000
 """First byte of tile memory."""
 TILE_BYTES = 624 * 1024
@@ -83,4 +85,4 @@ def next_element_boundary(address: int) -> int:
     """The smallest start of an effective element that is >= address."""
     size = ELEMENT_BYTES if address < REGION1_BASE else INTERLEAVED_ELEMENT_BYTES
     base = 0 if address < REGION1_BASE else REGION1_BASE
-    return base + -(-(address - base) // size) * size
+    return base + align_up(address - base, size)

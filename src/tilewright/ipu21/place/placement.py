@@ -74,12 +74,15 @@ def _separations(work: TileWork) -> tuple[dict[str, set[str]], dict[str, set[str
     return apart, prefer
 
 
-def _explain(error: NoRoomError, work: TileWork, tile_class: TileClass, standard_start: int) -> PlacementError:
+def _explain(
+    error: NoRoomError, work: TileWork, tile_class: TileClass, standard_start: int
+) -> PlacementError:
     plan = work.plan
     step, peak = error.peak()
     room = REGION1_BASE - standard_start + LOADABLE_END - REGION1_BASE
     largest = "; ".join(
-        f"{r.name} {r.bytes:,} bytes for {r.owner}, {_lifetime(plan, r.first, r.last)}" for r in error.largest()
+        f"{r.name} {r.bytes:,} bytes for {r.owner}, {_lifetime(plan, r.first, r.last)}"
+        for r in error.largest()
     )
     kind = "interleaved memory" if error.request.interleaved else "memory"
     return PlacementError(
@@ -103,6 +106,8 @@ def live_at_steps(plan: Plan) -> list[list[str]]:
     """Names of the buffers alive during each step, for reports."""
     lifetimes = plan.lifetimes()
     return [
-        sorted({name for name, (first, last) in lifetimes.items() if first <= index <= last} | set(touched(step)))
+        sorted(
+            {name for name, (first, last) in lifetimes.items() if first <= index <= last} | set(touched(step))
+        )
         for index, step in enumerate(plan.steps)
     ]

@@ -1,7 +1,8 @@
 """First fit, largest first, over exact lifetimes.
 
-Buffers whose lifetimes do not meet may share memory. Two buffers that must stay apart never share an effective
-memory element while both live, since one instruction (or the exchange and a `send`) may touch both in one cycle.
+Buffers whose lifetimes do not meet may share memory. Two buffers that must stay apart never share an
+effective memory element while both live, since one instruction (or the exchange and a `send`) may touch both
+in one cycle.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...arithmetic import align_up
 from ..machine.memory import LOADABLE_END, REGION1_BASE, effective_elements, next_element_boundary
 
 ALIGNMENT = 32
@@ -73,9 +75,7 @@ class NoRoomError(Exception):
     def peak(self) -> tuple[int, int]:
         """(step, bytes) at which the live buffers need the most, element rules left aside."""
         steps = sorted({request.first for request in self.requests})
-        sizes = [
-            (sum(r.bytes for r in self.requests if r.first <= step <= r.last), -step) for step in steps
-        ]
+        sizes = [(sum(r.bytes for r in self.requests if r.first <= step <= r.last), -step) for step in steps]
         size, negative = max(sizes)
         return -negative, size
 
@@ -131,7 +131,9 @@ def _separated(a: Request, b: Request, *, soft: bool) -> bool:
 def _fit_in(request: Request, neighbours: list[Placed], apart: set[str], begin: int, end: int) -> int | None:
     starts = {begin}
     for item in neighbours:
-        edge = next_element_boundary(item.end) if item.request.name in apart else _align(item.end)
+        edge = (
+            next_element_boundary(item.end) if item.request.name in apart else align_up(item.end, ALIGNMENT)
+        )
         if begin <= edge < end:
             starts.add(edge)
     for start in sorted(starts):
@@ -148,7 +150,3 @@ def _compatible(request: Request, start: int, item: Placed, apart: bool) -> bool
         mine, theirs = effective_elements(start, stop), effective_elements(item.address, item.end)
         return mine.stop <= theirs.start or theirs.stop <= mine.start
     return stop <= item.address or item.end <= start
-
-
-def _align(address: int) -> int:
-    return -(-address // ALIGNMENT) * ALIGNMENT

@@ -14,6 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arithmetic import ceil_div
+
 MICRO = 16
 """Columns of an AMP record, and inner elements of a float16 panel."""
 
@@ -27,8 +29,8 @@ SHARD = np.dtype(
         ("padded_columns", "<i8"),
     ]
 )
-"""One tile's rectangle: first row, logical rows, allocated rows; the same for columns. `rows` or `columns` 0: the
-tile owns nothing and allocates nothing."""
+"""One tile's rectangle: first row, logical rows, allocated rows; the same for columns. A tile whose `rows` or
+`columns` is 0 owns and allocates nothing."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,16 @@ class Axis:
             count *= level.parts
         return count
 
-    def resolve(self, tiles: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def resolve(
+        self, tiles: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(start, logical length, allocated length) in elements for each tile.
 
         Blocks are dealt as evenly as possible: with b blocks over p parts, part j starts at block
         j*(b div p) + min(j, b mod p) and the first b mod p parts get one more.
         """
         start = np.zeros(len(tiles), dtype=np.int64)
-        length = np.full(len(tiles), -(-self.extent // self.block), dtype=np.int64)
+        length = np.full(len(tiles), ceil_div(self.extent, self.block), dtype=np.int64)
         for level in self.levels:
             j = (tiles // level.stride) % level.parts
             short, long = length // level.parts, length % level.parts
@@ -81,9 +85,9 @@ class Axis:
 
     def largest(self) -> int:
         """Allocated length of the largest part, in elements."""
-        blocks = -(-self.extent // self.block)
+        blocks = ceil_div(self.extent, self.block)
         for level in self.levels:
-            blocks = -(-blocks // level.parts)
+            blocks = ceil_div(blocks, level.parts)
         return max(blocks * self.block, self.minimum)
 
 
@@ -121,7 +125,9 @@ class Layout:
     def bytes(self) -> NDArray[np.int64]:
         """Bytes each tile allocates for its shard, indexed by tile."""
         shards = self.shards
-        return np.asarray(shards["padded_rows"] * shards["padded_columns"] * self.element_bytes, dtype=np.int64)
+        return np.asarray(
+            shards["padded_rows"] * shards["padded_columns"] * self.element_bytes, dtype=np.int64
+        )
 
     @property
     def view(self) -> tuple[int, int]:

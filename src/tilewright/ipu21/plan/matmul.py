@@ -3,7 +3,7 @@
 Tile t = (i*k + l)*c + j computes, for row block i and column block j, the partial sum over inner block l.
 The left operand is multicast to the c tiles that share it, the weights lie in place (replicated over row
 blocks), and each of the k partial sums of a block is sent to the root of each piece of it: every tile of the
-group is root of one k-th. Splitting N and K keeps the rows per tile long, which is what the matrix unit needs.
+group is root of one k-th. Splitting N and K keeps the rows per tile long, as the matrix unit needs them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arithmetic import ceil_div
 from ..kernels.gemm import MINIMUM_ROWS
 from ..kernels.gemm import cycles as gemm_cycles
 from ..kernels.reduce import cycles as reduce_cycles
@@ -134,11 +135,11 @@ class Stages:
 
 def stages(shape: Shape, r: NDArray[np.int64], c: NDArray[np.int64], k: NDArray[np.int64]) -> Stages:
     """Cycles of each stage for grids given as arrays (or 0-d arrays)."""
-    rows = -(-shape.m // r)
+    rows = ceil_div(shape.m, r)
     padded = np.maximum(rows, MINIMUM_ROWS)
-    inner = -(-(-(-shape.k // MICRO)) // k)
-    columns = -(-(-(-shape.n // MICRO)) // c)
-    piece = -(-rows * columns // k)
+    inner = ceil_div(ceil_div(shape.k, MICRO), k)
+    columns = ceil_div(ceil_div(shape.n, MICRO), c)
+    piece = ceil_div(rows * columns, k)
     return Stages(
         receive=cost.exchange(np.where(c > 1, rows * inner * 8, 0), inner * np.maximum(c, 2)),
         gemm=np.asarray(gemm_cycles(padded, inner, columns), dtype=np.float64),
@@ -154,20 +155,24 @@ def candidates(shape: Shape, tiles: int, *, pointwise: int) -> Candidates:
         pointwise: how many element-wise operations follow on the result's owners; they favour grids that
             spread the result widely.
     """
-    k_groups, n_groups = -(-shape.k // MICRO), -(-shape.n // MICRO)
+    k_groups, n_groups = ceil_div(shape.k, MICRO), ceil_div(shape.n, MICRO)
     triples = []
     for c in range(1, min(n_groups, tiles) + 1):
         for k in range(1, min(k_groups, tiles // c) + 1):
             r = np.arange(1, min(shape.m, tiles // (c * k)) + 1, dtype=np.int64)
             triples.append(np.stack([r, np.full_like(r, c), np.full_like(r, k)]))
     r, c, k = np.concatenate(triples, axis=1)
-    rows = -(-shape.m // r)
-    columns = -(-n_groups // c)
+    rows = ceil_div(shape.m, r)
+    columns = ceil_div(n_groups, c)
     by_columns = (rows < k) & (columns >= k)
     predicted = stages(shape, r, c, k)
-    owned = -(-rows * columns // k) * MICRO
-    cycles = predicted.receive + predicted.gemm + predicted.partials + predicted.reduce + pointwise * owned * 2.0
+    owned = ceil_div(rows * columns, k) * MICRO
+    cycles = (
+        predicted.receive + predicted.gemm + predicted.partials + predicted.reduce + pointwise * owned * 2.0
+    )
     padded = np.maximum(rows, MINIMUM_ROWS)
-    inner = -(-k_groups // k)
-    held = inner * columns * 512 + padded * (inner + columns) * 32 + np.where(k > 1, 2 * rows * columns * 32, 0)
+    inner = ceil_div(k_groups, k)
+    held = (
+        inner * columns * 512 + padded * (inner + columns) * 32 + np.where(k > 1, 2 * rows * columns * 32, 0)
+    )
     return Candidates(r, c, k, by_columns, cycles, held)

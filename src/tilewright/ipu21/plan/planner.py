@@ -7,11 +7,15 @@ cycles one is ready to pay for a byte per tile. The pipeline raises it until the
 
 from __future__ import annotations
 
+import numpy as np
+
+from ...arithmetic import ceil_div
 from ...errors import UnsupportedError
 from ...graph import Graph, Operation, Value
 from ..kernels.elementwise import add_cycles, add_row_cycles, gelu_cycles
 from ..kernels.gemm import ACCESS_TAIL, MAXIMUM_ROWS
-from . import cost, matmul
+from . import cost
+from . import matmul as products
 from .layout import Axis, Layout, spread
 from .steps import Buffer, Compute, Exchange, Gather, Plan, Retile, WeightUse
 from .support import check_supported, computed_operand, constant_values, is_row, matrix_view
@@ -81,7 +85,9 @@ class _Planner:
         self.plan.inputs[value.name] = buffer.name
         return buffer
 
-    def weight(self, value: Value, layout: Layout, owner: str, shape: tuple[int, ...], memory: str = "any") -> Buffer:
+    def weight(
+        self, value: Value, layout: Layout, owner: str, shape: tuple[int, ...], memory: str = "any"
+    ) -> Buffer:
         """A buffer for a constant as one operation wants it (or for an input used as a right operand)."""
         interleaved = memory == "interleaved"
         if value.id in self.inputs:
@@ -121,21 +127,23 @@ class _Planner:
         left, right = operation.operands
         name = operation.result.name
         m, k = matrix_view(left.type.shape)
-        shape = matmul.Shape(m, k, right.type.shape[-1])
-        choice = matmul.candidates(shape, self.plan.tiles, pointwise=self.pointwise_followers(operation.result))
+        shape = products.Shape(m, k, right.type.shape[-1])
+        choice = products.candidates(
+            shape, self.plan.tiles, pointwise=self.pointwise_followers(operation.result)
+        )
         grid = choice.best(self.price)
-        if -(-m // grid.r) > MAXIMUM_ROWS:
+        if ceil_div(m, grid.r) > MAXIMUM_ROWS:
             raise UnsupportedError(
                 f"{m} rows over {grid.r} tiles are more than the {MAXIMUM_ROWS} rows a kernel call can do",
                 where=name,
                 hint="use more tiles or a smaller batch",
             )
         self.plan.grids[name] = grid.describe()
-        predicted = matmul.stages(shape, *(matmul.np.asarray([n]) for n in (grid.r, grid.c, grid.k)))
+        predicted = products.stages(shape, *(np.asarray([n]) for n in (grid.r, grid.c, grid.k)))
 
-        wanted = matmul.left_layout(shape, grid)
+        wanted = products.left_layout(shape, grid)
         if left.id in self.inputs and left.id not in self.holder:
-            self.place_input(left, matmul.stored_left_layout(shape, grid))
+            self.place_input(left, products.stored_left_layout(shape, grid))
         source = self.buffer_of(left)
         if source.layout == wanted:
             # Read where it lies; the kernel reads a little past the end.
@@ -145,12 +153,14 @@ class _Planner:
             self.plan.steps.append(
                 Exchange(f"{name}.receive", (Retile(source.name, operand.name),), float(predicted.receive[0]))
             )
-        weights = self.weight(right, matmul.weight_layout(shape, grid), name, right.type.shape, "interleaved")
+        weights = self.weight(
+            right, products.weight_layout(shape, grid), name, right.type.shape, "interleaved"
+        )
         partial_name = name if grid.k == 1 else f"{name}.partial"
         partial = self.add(
             Buffer(
                 partial_name,
-                matmul.partial_layout(shape, grid),
+                products.partial_layout(shape, grid),
                 "value" if grid.k == 1 else "scratch",
                 name,
                 memory="interleaved",
@@ -172,10 +182,15 @@ class _Planner:
             self._reduce(operation, shape, grid, partial, predicted)
 
     def _reduce(
-        self, operation: Operation, shape: matmul.Shape, grid: matmul.Grid, partial: Buffer, predicted: matmul.Stages
+        self,
+        operation: Operation,
+        shape: products.Shape,
+        grid: products.Grid,
+        partial: Buffer,
+        predicted: products.Stages,
     ) -> None:
         name = operation.result.name
-        layout = matmul.result_layout(shape, grid)
+        layout = products.result_layout(shape, grid)
         gathered = self.add(
             Buffer(f"{name}.gathered", layout, "scratch", name, memory="interleaved", slots=grid.k - 1)
         )
@@ -201,7 +216,13 @@ class _Planner:
 
     def _with_tail(self, buffer: Buffer) -> Buffer:
         grown = Buffer(
-            buffer.name, buffer.layout, buffer.role, buffer.owner, buffer.memory, buffer.slots, max(buffer.tail, ACCESS_TAIL)
+            buffer.name,
+            buffer.layout,
+            buffer.role,
+            buffer.owner,
+            buffer.memory,
+            buffer.slots,
+            max(buffer.tail, ACCESS_TAIL),
         )
         self.plan.buffers[buffer.name] = grown
         return grown
@@ -211,7 +232,9 @@ class _Planner:
         if self.can_overwrite(operand):
             self.holder[operation.result.id] = source.name
             return source
-        buffer = self.add(Buffer(operation.result.name, source.layout, "value", operation.result.name, source.memory))
+        buffer = self.add(
+            Buffer(operation.result.name, source.layout, "value", operation.result.name, source.memory)
+        )
         self.holder[operation.result.id] = buffer.name
         return buffer
 
@@ -221,7 +244,13 @@ class _Planner:
         output = self.pointwise_output(operation, operand, source)
         words = int(source.layout.bytes.max()) // 8
         self.plan.steps.append(
-            Compute(f"{operation.result.name}.gelu", "gelu_f16", output.name, (source.name,), float(gelu_cycles(words)))
+            Compute(
+                f"{operation.result.name}.gelu",
+                "gelu_f16",
+                output.name,
+                (source.name,),
+                float(gelu_cycles(words)),
+            )
         )
 
     def add_operation(self, operation: Operation) -> None:
@@ -236,12 +265,16 @@ class _Planner:
             output = self.pointwise_output(operation, value, source)
             rows = source.layout.row.largest()
             cycles = float(add_row_cycles(rows, source.layout.column.largest() // 16))
-            self.plan.steps.append(Compute(f"{name}.add", "add_row_f16", output.name, (source.name, bias.name), cycles))
+            self.plan.steps.append(
+                Compute(f"{name}.add", "add_row_f16", output.name, (source.name, bias.name), cycles)
+            )
             return
         second = self._same_layout(operation, other, source)
         output = self.pointwise_output(operation, value, source)
         self.plan.steps.append(
-            Compute(f"{name}.add", "add_f16", output.name, (source.name, second.name), float(add_cycles(words)))
+            Compute(
+                f"{name}.add", "add_f16", output.name, (source.name, second.name), float(add_cycles(words))
+            )
         )
 
     def _same_layout(self, operation: Operation, other: Value, source: Buffer) -> Buffer:

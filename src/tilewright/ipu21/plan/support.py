@@ -36,17 +36,21 @@ def check_supported(graph: Graph) -> None:
     faults: list[str] = []
     for value in [*graph.inputs, *(value for value, _ in graph.constants)]:
         if value.type.dtype not in FLOATS:
-            faults.append(f"{value.name}: element type {value.type.dtype} (float32 and float16 are supported)")
+            faults.append(
+                f"{value.name}: element type {value.type.dtype} (float32 and float16 are supported)"
+            )
         if 0 in value.type.shape:
             faults.append(f"{value.name}: shape {value.type.shape} has no elements")
     for operation in graph.operations:
         if operation.name == "matmul":
             left, right = operation.operands
             if right.id not in constants and right.id not in inputs:
-                faults.append(f"{_at(operation)}: the right operand is computed on the device (only constants and inputs are)")
+                faults.append(f"{_at(operation)}: the right operand is computed on the device")
             elif right.id in inputs:
                 if right.id in right_operands:
-                    faults.append(f"{_at(operation)}: input {right.name} is the right operand of two products")
+                    faults.append(
+                        f"{_at(operation)}: input {right.name} is the right operand of two products"
+                    )
                 right_operands[right.id] = operation
             if left.id in constants:
                 faults.append(f"{_at(operation)}: the left operand is a constant")
@@ -62,7 +66,9 @@ def check_supported(graph: Graph) -> None:
             faults.append(f"{_at(operation)}: no plan for this operator")
     for identity, operation in right_operands.items():
         if identity in left_or_other:
-            faults.append(f"{_at(operation)}: its right operand is also used in another way, which needs another layout")
+            faults.append(
+                f"{_at(operation)}: its right operand is also used in another way, which needs another layout"
+            )
     for name, value in graph.outputs:
         if value.id in constants:
             faults.append(f"output {name}: is a constant")
@@ -70,7 +76,9 @@ def check_supported(graph: Graph) -> None:
             faults.append(f"output {name}: is the right operand of a product")
     if faults:
         listing = "".join(f"\n  {fault}" for fault in faults)
-        raise UnsupportedError(f"{len(faults)} thing(s) in this graph cannot be planned for the IPU21 yet:{listing}")
+        raise UnsupportedError(
+            f"{len(faults)} thing(s) in this graph cannot be planned for the IPU21 yet:{listing}"
+        )
 
 
 def _check_add(operation: Operation, constants: set[int]) -> list[str]:
@@ -80,7 +88,10 @@ def _check_add(operation: Operation, constants: set[int]) -> list[str]:
         return [f"{_at(operation)}: both operands are constants"]
     for value in (a, b):
         if value.id not in constants and matrix_view(value.type.shape) != matrix_view(result):
-            return [f"{_at(operation)}: {value.name} is not a constant and is broadcast from {value.type.shape} to {result}"]
+            return [
+                f"{_at(operation)}: {value.name} is no constant and is broadcast "
+                f"from {value.type.shape} to {result}"
+            ]
     return []
 
 

@@ -30,6 +30,7 @@ class Settings:
 
     quiet: bool = False
     debug: bool = False
+    log_json: bool = False
 
 
 settings = Settings()
@@ -50,16 +51,28 @@ def console() -> Console:
 
 
 def error_line(text: str) -> None:
-    """Write `error: ...` as one entry on standard error, whatever the log settings."""
-    sys.stderr.write(f"error: {text}\n")
-    sys.stderr.flush()
+    """Write `error: ...` on standard error; with `--log-json`, as one structured line."""
+    _to_stderr("error", text, f"error: {text}")
+
+
+def interrupted_line() -> None:
+    """Write `interrupted` on standard error."""
+    _to_stderr("error", "interrupted", "interrupted")
 
 
 def note(text: str) -> None:
     """Write a remark such as `wrote digits.ipuexe` on standard error, unless `--quiet`."""
     if not settings.quiet:
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+        _to_stderr("info", text, text)
+
+
+def _to_stderr(level: str, message: str, plain: str) -> None:
+    if settings.log_json:
+        from .logs import structured_line
+
+        plain = structured_line(level, "tilewright.cli", message)
+    sys.stderr.write(f"{plain}\n")
+    sys.stderr.flush()
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
@@ -69,22 +82,25 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress | None]:
-    """A bar on standard error, gone when the work is done; None when there is no terminal or `--quiet`."""
+    """A line on standard error with the current stage and the time, gone when the work is done.
+
+    Yields None when nobody would see it: standard error is no terminal, `--quiet`, or `--log-json`.
+    """
     from rich.console import Console
 
     errors = Console(stderr=True)
-    if settings.quiet or not errors.is_terminal:
+    if settings.quiet or settings.log_json or not errors.is_terminal:
         yield None
         return
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Bar(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(title, total=None)
 
-        def advance(stage: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{title}: {stage}", completed=done, total=total or None)
+        def advance(stage: str) -> None:
+            bar.update(task, description=f"{title}: {stage}")
 
         yield advance
 

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-Progress = Callable[[str, int, int], None]
-"""Called with (stage, done, total) as work advances; `total` 0 means that the length is not known."""
+Progress = Callable[[str], None]
+"""Called with the name of each stage as it begins."""

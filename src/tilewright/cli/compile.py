@@ -1,0 +1,83 @@
+"""`tilewright compile`: a model becomes a package."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tilewright.errors import UsageError
+
+from .console import JsonOption, byte_size, count, note, print_json, progress_bar
+
+CHIP_TILES = 1472
+"""Tiles of an IPU21, repeated here because reading it from the machine description costs start-up time;
+a test holds the two together."""
+
+TilesOption = Annotated[
+    int, typer.Option("--tiles", min=1, max=CHIP_TILES, help="Tiles that may hold data and compute.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compile")(compile_command)
+
+
+def compile_command(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A ready model, file.py:function, or file.graph.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.ipuexe", help="Package to write.")],
+    tiles: TilesOption = CHIP_TILES,
+    json: JsonOption = False,
+) -> None:
+    """Compile a model into a package that holds everything a run needs.
+
+    MODEL is the name of a ready model (digits), a function in a Python file
+    (which is run), or a graph's text form with a .safetensors file beside it.
+
+    Example: tilewright compile digits -o digits.ipuexe --tiles 64
+    """
+    check_writable(output)
+    from tilewright.models.loader import load_model
+
+    with progress_bar("compiling") as progress:
+        if progress is not None:
+            progress("read the model")
+        graph = load_model(model)
+        started = time.perf_counter()
+        from tilewright.compiler.pipeline import compile_graph
+        from tilewright.package import package_digest, save_package
+
+        package = compile_graph(graph, tiles=tiles, progress=progress)
+        seconds = time.perf_counter() - started
+        save_package(package, output)
+    from .tile_memory import tile_bytes_max
+
+    used, size = tile_bytes_max(package), output.stat().st_size
+    if json:
+        print_json(
+            {
+                "package": str(output),
+                "package_bytes": size,
+                "digest": package_digest(package),
+                "tiles": tiles,
+                "tile_bytes_max": used,
+                "compile_seconds": round(seconds, 3),
+            }
+        )
+        return
+    whole = byte_size(package.tile_memory_size)
+    note(f"wrote {output}: {byte_size(size)} for {count(tiles)} tiles, compiled in {seconds:.1f} s")
+    note(f"the fullest tile uses {byte_size(used)} of {whole}")
+
+
+def check_writable(path: Path) -> None:
+    """Refuse an output path that surely cannot be written, before any work. Raises UsageError."""
+    if path.is_dir():
+        raise UsageError("is a folder, not a file", where=str(path))
+    if not path.parent.is_dir():
+        raise UsageError("the folder does not exist", where=str(path.parent))

@@ -1,0 +1,425 @@
+"""The assembler: from source text to a relocatable object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..isa.csrs import csr_number, weight_number
+from ..isa.enums import constant
+from ..isa.forms import form
+from .conditions import Conditions
+from .control import BRANCHES, COLLECTORS, CONDITIONS, call_macro, run_control
+from .diagnostics import MAXIMUM_FAULTS, AssemblyFaults, Diagnostic, SourceFault, did_you_mean
+from .directives import Arguments, default_flags, run_directive
+from .emission import Emitter
+from .expressions import Address, Value
+from .instructions import Instruction, read_instruction
+from .lexer import Token, tokenise
+from .macros import MAXIMUM_NESTING, MAXIMUM_STATEMENTS, Macro
+from .matching import all_mnemonics, readings
+from .object_builder import build_object
+from .objects import ObjectFile
+from .operands import Written, parse_operands
+from .statements import CutFault, Expansion, Statement, cut_statements
+from .symbols import Section, Symbol, SymbolTable, here
+
+CONTROL_WORDS = frozenset((*CONDITIONS, *BRANCHES, *COLLECTORS, ".endm", ".endmacro", ".endr", ".exitm", ".purgem"))
+_HEAD = re.compile(r"\s*([A-Za-z_.$][\w.$]*|\d+)\s*(:|=(?!=))?")
+_WEIGHT = re.compile(r"\$CWEI_(\d+)_(\d+)$")
+_SETZI = {"mreg": form("setzi $mDst0, zimm20"), "areg": form("setzi $aDst0, zimm20")}
+
+
+class _TooManyFaults(Exception):
+    pass
+
+
+@dataclass(slots=True)
+class _Frame:
+    """Statements still to be read: the file, or an expansion."""
+
+    statements: list[Statement]
+    macro: bool
+    conditions: int
+    index: int = 0
+
+
+class _Scope:
+    """Names in expressions: assigned values at once, constants of the instruction set, labels by reference."""
+
+    def __init__(self, assembler: Assembler) -> None:
+        self._assembler = assembler
+
+    def name(self, name: str, offset: int) -> Value:
+        symbols = self._assembler.symbols
+        symbol = symbols.symbols.get(name)
+        if symbol is None:
+            number = constant(name)
+            if number is not None:
+                return number
+            symbol = symbols.get(name)
+        if symbol.value is not None:
+            return symbol.value
+        return Address(symbol, 0)
+
+    def local(self, reference: str, offset: int) -> Value:
+        try:
+            return Address(self._assembler.symbols.local(reference), 0)
+        except SourceFault as fault:
+            raise SourceFault(fault.message, offset, hint=fault.hint) from None
+
+    def register(self, name: str, offset: int) -> Value:
+        number = csr_number(name)
+        if number is not None:
+            return number
+        weight = _WEIGHT.match(name)
+        if weight and int(weight.group(1)) < 16 and int(weight.group(2)) < 4:
+            return weight_number(int(weight.group(1)), int(weight.group(2)))
+        from ..isa.csrs import CSRS
+        from ..isa.registers import ALIASES, parse_register
+
+        if parse_register(name) is not None:
+            raise SourceFault(f"{name} is a register; a number is needed here", offset)
+        known = [f"${item.name}" for item in CSRS] + list(ALIASES)
+        raise SourceFault(f"there is no register {name}", offset, hint=did_you_mean(name, known))
+
+    def here(self) -> Value:
+        return here(self._assembler.section)
+
+
+class Assembler:
+    """State of one assembly. Use `assemble`."""
+
+    def __init__(self, source: str, filename: str, defines: Mapping[str, int]) -> None:
+        self.filename = filename
+        self.lines = source.split("\n")
+        self.diagnostics: list[Diagnostic] = []
+        self.symbols = SymbolTable()
+        self.sections: dict[str, Section] = {}
+        self.section = self.named_section(".text")
+        self.previous: Section | None = None
+        self.section_stack: list[tuple[Section, Section | None]] = []
+        self.emitter = Emitter()
+        self.conditions = Conditions()
+        self.macros: dict[str, Macro] = {}
+        self.macro_calls = 0
+        self.sizes: list[tuple[Symbol, Statement, int]] = []
+        self.scope = _Scope(self)
+        self._statements_left = MAXIMUM_STATEMENTS
+        statements, faults = cut_statements(source)
+        self._frames = [_Frame(statements, False, 0)]
+        start = Statement("", 1, 0)
+        for name, value in defines.items():
+            self.symbols.assign(name, value, start)
+        self.report_cuts(faults, None)
+
+    # ---- what directives use
+
+    def named_section(self, name: str) -> Section:
+        section = self.sections.get(name)
+        if section is None:
+            flags, kind = default_flags(name)
+            section = self.sections[name] = Section(name, kind, flags)
+        return section
+
+    def enter(self, section: Section) -> None:
+        self.previous, self.section = self.section, section
+
+    def assign(self, name: str, value: Value, statement: Statement) -> None:
+        if isinstance(value, Address) and value.symbol.section is None and value.symbol.name == name:
+            raise SourceFault(f"{name} is defined by itself")
+        self.symbols.assign(name, value, statement)
+
+    def push(self, statements: list[Statement], statement: Statement, *, macro: bool) -> None:
+        """Read `statements` next."""
+        if len(self._frames) > MAXIMUM_NESTING:
+            raise SourceFault(f"expansions are nested over {MAXIMUM_NESTING} deep", hint="does a macro call itself?")
+        self._frames.append(_Frame(statements, macro, self.conditions.depth))
+
+    def leave_macro(self) -> None:
+        """Drop the rest of the innermost macro expansion."""
+        if not any(frame.macro for frame in self._frames):
+            raise SourceFault("`.exitm` outside a macro")
+        while True:
+            frame = self._frames.pop()
+            if frame.macro:
+                self.conditions.cut_to(frame.conditions)
+                return
+
+    def collect(
+        self, statement: Statement, word: str, openers: frozenset[str], closers: frozenset[str]
+    ) -> list[Statement]:
+        """The statements up to the matching end, which is consumed. Raises SourceFault when it is missing."""
+        frame = self._frames[-1]
+        depth = 1
+        for index in range(frame.index, len(frame.statements)):
+            match = _HEAD.match(frame.statements[index].text)
+            head = match.group(1) if match else ""
+            if head in openers:
+                depth += 1
+            elif head in closers:
+                depth -= 1
+                if depth == 0:
+                    body = frame.statements[frame.index : index]
+                    frame.index = index + 1
+                    return body
+        frame.index = len(frame.statements)
+        raise SourceFault(f"`{word}` is never closed", hint=f"add `{min(closers)}`")
+
+    # ---- faults
+
+    def report(self, fault: SourceFault, statement: Statement) -> None:
+        """Remember a fault. Stops the assembly once there are too many."""
+        line, column = statement.position(fault.offset)
+        notes: list[str] = []
+        if statement.expansion is None:
+            shown = self.lines[line - 1].rstrip("\r") if line <= len(self.lines) else ""
+        else:
+            before = statement.text[: fault.offset]
+            shown = statement.text.split("\n")[before.count("\n")]
+            column = fault.offset - (before.rindex("\n") + 1 if "\n" in before else 0)
+            expansion: Expansion | None = statement.expansion
+            while expansion is not None:
+                notes.append(f"in {expansion.name}, expanded at {self.filename}:{expansion.call.line}")
+                expansion = expansion.call.expansion
+        self._add(Diagnostic(self.filename, line, column + 1, fault.message, shown, fault.hint, tuple(notes)))
+
+    def report_cuts(self, faults: list[CutFault], statement: Statement | None) -> None:
+        """Remember faults of cutting a source or an expansion (then `statement` is the call)."""
+        for fault in faults:
+            if statement is not None:
+                self.report(SourceFault(f"in the expansion: {fault.message}", 0, hint=fault.hint), statement)
+            else:
+                shown = self.lines[fault.line - 1].rstrip("\r")
+                self._add(Diagnostic(self.filename, fault.line, fault.column + 1, fault.message, shown, fault.hint))
+
+    def _add(self, diagnostic: Diagnostic) -> None:
+        if diagnostic in self.diagnostics:
+            return
+        if len(self.diagnostics) >= MAXIMUM_FAULTS:
+            raise _TooManyFaults
+        self.diagnostics.append(diagnostic)
+
+    # ---- the work
+
+    def run(self) -> ObjectFile:
+        """Assemble everything. Raises AssemblyFaults with every fault."""
+        more = False
+        item: ObjectFile | None = None
+        try:
+            self._read()
+            self._settle()
+            item = build_object(self)
+        except _TooManyFaults:
+            more = True
+        if self.diagnostics:
+            self.diagnostics.sort(key=lambda diagnostic: (diagnostic.line, diagnostic.column))
+            raise AssemblyFaults(self.filename, self.diagnostics, more=more)
+        assert item is not None
+        return item
+
+    def _read(self) -> None:
+        frames = self._frames
+        while frames:
+            frame = frames[-1]
+            if frame.index >= len(frame.statements):
+                frames.pop()
+                for opener in self.conditions.cut_to(frame.conditions):
+                    self.report(SourceFault("this condition is never closed", hint="add `.endif`"), opener)
+                continue
+            statement = frame.statements[frame.index]
+            frame.index += 1
+            self._statements_left -= 1
+            try:
+                if self._statements_left < 0:
+                    frames.clear()
+                    raise SourceFault(f"the source expands to over {MAXIMUM_STATEMENTS} statements")
+                self._statement(statement)
+            except SourceFault as fault:
+                self.report(fault, statement)
+
+    def _statement(self, statement: Statement) -> None:
+        text = statement.text
+        position = 0
+        active = self.conditions.active
+        while True:
+            match = _HEAD.match(text, position)
+            if match is None:
+                break
+            word, mark = match.groups()
+            if mark != ":":
+                break
+            if active:
+                self._label(word, match.start(1), statement)
+            position = match.end()
+            if position >= len(text):
+                return
+        if match is None:
+            rest = text[position:].lstrip()
+            if rest.startswith("{"):
+                if active:
+                    self._bundle(statement, len(text) - len(rest))
+            elif rest and active:
+                raise SourceFault(f"unexpected {rest[0]!r}", len(text) - len(rest))
+            return
+        start = match.end()
+        if word[0] == ".":
+            if word in CONTROL_WORDS:
+                run_control(self, word, text, match.end(1), statement)
+                return
+            if active and mark is None:
+                run_directive(self, word, text, start, statement)
+                return
+        if not active:
+            return
+        if mark == "=":
+            arguments = Arguments(self, text, start)
+            value = arguments.expression()
+            arguments.finish()
+            self.assign(word, value, statement)
+            return
+        macro = self.macros.get(word)
+        if macro is not None:
+            call_macro(self, macro, text, start, statement)
+            return
+        self._instruction(word, match.start(1), start, statement)
+
+    def _label(self, word: str, offset: int, statement: Statement) -> None:
+        try:
+            if word.isdigit():
+                self.symbols.define_local(word, self.section, statement)
+            elif word.startswith("$"):
+                raise SourceFault(f"{word} is no name for a label")
+            else:
+                self.symbols.define_label(word, self.section, statement)
+        except SourceFault as fault:
+            # The rest of the line is still read.
+            self.report(SourceFault(fault.message, offset, hint=fault.hint), statement)
+
+    def _instruction(self, word: str, offset: int, start: int, statement: Statement) -> None:
+        tokens = tokenise(statement.text, start)
+        if word == "ldconst":
+            for instruction in self._load_constant(parse_operands(tokens, self._after_comma(tokens), self.scope), offset):
+                self.emitter.emit_single(self.section, instruction, statement)
+            return
+        instruction = self._parse(word, tokens, offset)
+        self.emitter.emit_single(self.section, instruction, statement)
+
+    def _parse(self, word: str, tokens: list[Token], offset: int) -> Instruction:
+        if readings(word) is None:
+            from ..isa.forms import UNENCODABLE
+
+            if word in UNENCODABLE:
+                raise SourceFault(f"`{word}` has no public encoding and cannot be assembled", offset)
+            names = [*all_mnemonics(), *self.macros]
+            raise SourceFault(f"there is no instruction or macro `{word}`", offset, hint=did_you_mean(word, names))
+        return read_instruction(word, parse_operands(tokens, self._after_comma(tokens), self.scope), offset)
+
+    @staticmethod
+    def _after_comma(tokens: list[Token]) -> int:
+        # A mnemonic may be followed by a comma (known: published kernels do it).
+        return 1 if tokens[0].text == "," else 0
+
+    def _load_constant(self, operands: list[Written], offset: int) -> list[Instruction]:
+        """`ldconst` as one or two instructions: setzi below 2^20, `or` with a high immediate, or both (known).
+
+        An address takes one setzi: all of tile memory lies below 2^20.
+        """
+        if len(operands) != 2 or operands[0].kind not in _SETZI or operands[1].kind != "expr":
+            raise SourceFault("`ldconst` takes a register and a value", offset)
+        target, value = operands
+        if not isinstance(value.value, int):
+            return [read_instruction("setzi", operands, offset)]
+        number = value.value
+        if not -(1 << 31) <= number < 1 << 32:
+            raise SourceFault(f"{number} ({number:#x}) does not fit in 32 bits", value.offset)
+        number &= 0xFFFFFFFF
+        low, high = number & 0xFFFFF, number & 0xFFF00000
+        result = []
+        if low or not high:
+            result.append(read_instruction("setzi", [target, Written("expr", low, value.offset)], offset))
+        if high:
+            source = target if low else Written(target.kind, 15, target.offset)
+            result.append(read_instruction("or", [target, source, Written("expr", high, value.offset)], offset))
+        return result
+
+    def _bundle(self, statement: Statement, start: int) -> None:
+        text = statement.text
+        end = text.rindex("}") if "}" in text else len(text)
+        if text[end + 1 :].strip():
+            raise SourceFault("unexpected text after the bundle", end + 1)
+        halves = self._halves(text, start + 1, end)
+        if len(halves) != 2:
+            raise SourceFault(
+                f"a bundle has two instructions, this one has {len(halves)}",
+                start,
+                hint="write { main ; aux }, with nop or fnop for an empty half",
+            )
+        instructions = []
+        for begin, stop in halves:
+            match = _HEAD.match(text, begin, stop)
+            if match is None or match.group(2) is not None:
+                raise SourceFault("expected an instruction", begin)
+            word = match.group(1)
+            tokens = tokenise(text, match.end(), stop)
+            if word in self.macros:
+                raise SourceFault("a macro cannot be called inside a bundle", match.start(1))
+            if word == "ldconst":
+                parts = self._load_constant(parse_operands(tokens, 0, self.scope), match.start(1))
+                if len(parts) != 1:
+                    raise SourceFault("this ldconst takes two instructions and fits in no bundle", match.start(1))
+                instructions.append(parts[0])
+            else:
+                instructions.append(self._parse(word, tokens, match.start(1)))
+        self.emitter.emit_bundle(self.section, instructions[0], instructions[1], statement)
+
+    @staticmethod
+    def _halves(text: str, start: int, end: int) -> list[tuple[int, int]]:
+        """Where the instructions of a bundle stand: separated by `;`, or by newlines if there is none."""
+        separator = ";" if ";" in text[start:end] else "\n"
+        halves = []
+        begin = start
+        while begin <= end:
+            stop = text.find(separator, begin, end)
+            stop = end if stop < 0 else stop
+            part = text[begin:stop]
+            if part.strip():
+                halves.append((begin + len(part) - len(part.lstrip()), stop))
+            begin = stop + 1
+        return halves
+
+    def _settle(self) -> None:
+        """Everything is placed: patch what was open and check repeat bodies."""
+        emitter = self.emitter
+        for code in emitter.code_fixups:
+            try:
+                emitter.settle_code(code)
+            except SourceFault as fault:
+                self.report(fault, code.statement)
+        for data in emitter.data_fixups:
+            try:
+                emitter.settle_data(data)
+            except SourceFault as fault:
+                self.report(SourceFault(fault.message, data.place, hint=fault.hint), data.statement)
+        for body in emitter.repeats:
+            try:
+                wrong = emitter.check_repeat(body)
+            except SourceFault as fault:
+                wrong = body.statement, fault
+            if wrong is not None:
+                self.report(wrong[1], wrong[0])
+
+
+def assemble(source: str, *, filename: str = "<string>", defines: Mapping[str, int] | None = None) -> ObjectFile:
+    """Assemble a source in the vendor's syntax.
+
+    Args:
+        source: text; comments are `#`, `//` and `/* */`.
+        filename: shown in messages and kept as the object's name.
+        defines: names with values, as if `.set` stood at the top.
+
+    Raises:
+        AssemblyFaults (an AssemblyError): every fault of the source, up to a limit, with line, column and caret.
+    """
+    return Assembler(source, filename, defines or {}).run()

@@ -1,0 +1,62 @@
+"""What may be issued together: pipelines, forms that go alone, and registers written twice."""
+
+from __future__ import annotations
+
+from .diagnostics import SourceFault
+from .instructions import Instruction, written_registers
+
+
+def check_registers(instruction: Instruction) -> None:
+    """Refuse a load whose two destinations overlap (known: the vendor's assembler refuses it)."""
+    if instruction.form.mnemonic != "ld2x64pace":
+        return
+    first, second = (instruction.register(index) for index, _, _, plain in written_registers(instruction.form) if plain)
+    if first == second:
+        raise SourceFault(
+            "both halves of this load go to the same registers",
+            instruction.offset,
+            hint="to discard both, use $a14:15 and $a8:9",
+        )
+
+
+def check_bundle(main: Instruction, aux: Instruction) -> None:
+    """Raise SourceFault unless the two can be one bundle, main pipeline first.
+
+    Known: a register written by both halves is refused, the zero registers and the unwritten element of `ld64a32`
+    included.
+    """
+    if main.form.pipeline == "aux" and aux.form.pipeline == "main":
+        raise SourceFault(
+            "the main-pipeline instruction comes first in a bundle",
+            main.offset,
+            hint=f"write {{ {aux.mnemonic} ... ; {main.mnemonic} ... }}",
+        )
+    for instruction, pipeline in ((main, "main"), (aux, "aux")):
+        if instruction.form.pipeline != pipeline:
+            raise SourceFault(
+                f"`{instruction.mnemonic}` belongs to the {instruction.form.pipeline} pipeline",
+                instruction.offset,
+                hint="a bundle holds one main and one aux instruction",
+            )
+        if instruction.form.mode == "supervisor" or not instruction.form.coissue:
+            raise SourceFault(f"`{instruction.mnemonic}` cannot be in a bundle", instruction.offset)
+    check_registers(main)
+    taken = _aux_registers(main)
+    for register in _aux_registers(aux):
+        if register in taken:
+            raise SourceFault(
+                f"both halves of the bundle write $a{register}",
+                aux.offset,
+                hint="the zero registers count too; to discard two results use different ones, such as $a14:15 and $a8:9"
+                if register >= 14
+                else None,
+            )
+
+
+def _aux_registers(instruction: Instruction) -> list[int]:
+    registers: list[int] = []
+    for index, file, count, _ in written_registers(instruction.form):
+        if file == "a":
+            first = instruction.register(index)
+            registers.extend(range(first, first + count))
+    return registers

@@ -1,0 +1,158 @@
+"""Directives that steer the assembler itself: conditions, macros, repetitions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .diagnostics import SourceFault
+from .directives import Arguments
+from .expressions import evaluate
+from .macros import MAXIMUM_STATEMENTS, Macro, bind_arguments, expand, parse_parameters, split_arguments
+from .statements import Expansion, Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .assembler import Assembler
+
+_NAME = re.compile(r"\s*([A-Za-z_.][\w.$]*)\s*,?")
+
+_COMPARISONS: dict[str, Callable[[int], bool]] = {
+    ".if": lambda value: value != 0,
+    ".ifne": lambda value: value != 0,
+    ".ifeq": lambda value: value == 0,
+    ".ifgt": lambda value: value > 0,
+    ".ifge": lambda value: value >= 0,
+    ".iflt": lambda value: value < 0,
+    ".ifle": lambda value: value <= 0,
+}
+CONDITIONS = frozenset((*_COMPARISONS, ".ifdef", ".ifndef", ".ifnotdef", ".ifc", ".ifnc", ".ifb", ".ifnb"))
+BRANCHES = frozenset((".else", ".elseif", ".endif"))
+COLLECTORS = {
+    ".macro": (frozenset((".macro",)), frozenset((".endm", ".endmacro"))),
+    ".rept": (frozenset((".rept", ".irp", ".irpc")), frozenset((".endr",))),
+    ".irp": (frozenset((".rept", ".irp", ".irpc")), frozenset((".endr",))),
+    ".irpc": (frozenset((".rept", ".irp", ".irpc")), frozenset((".endr",))),
+}
+_ENDS = {".endm": ".macro", ".endmacro": ".macro", ".endr": ".rept or .irp"}
+
+
+def condition_of(assembler: Assembler, word: str, text: str, start: int) -> bool:
+    """Whether an `.if...` holds. Raises SourceFault when that cannot be known here."""
+    rest = text[start:].strip()
+    if word in (".ifb", ".ifnb"):
+        return (not rest.strip('"')) == (word == ".ifb")
+    if word in (".ifc", ".ifnc"):
+        parts = split_arguments(text, start)
+        if len(parts) > 2:
+            raise SourceFault(f"`{word}` compares two texts", start)
+        texts = [part for part, _ in parts] + [""] * (2 - len(parts))
+        return (texts[0].strip().strip("'") == texts[1].strip().strip("'")) == (word == ".ifc")
+    if word in (".ifdef", ".ifndef", ".ifnotdef"):
+        symbol = assembler.symbols.symbols.get(rest)
+        return (symbol is not None and symbol.defined) == (word == ".ifdef")
+    arguments = Arguments(assembler, text, start)
+    value = arguments.expression()
+    arguments.finish()
+    if not isinstance(value, int):
+        value_now = evaluate(value)
+        if not isinstance(value_now, int):
+            raise SourceFault("the condition depends on an address", start, hint="only values known here can decide")
+        value = value_now
+    return _COMPARISONS[word](value)
+
+
+def run_control(assembler: Assembler, word: str, text: str, start: int, statement: Statement) -> bool:
+    """Carry out a control directive; False if `word` is none. Raises SourceFault."""
+    conditions = assembler.conditions
+    if word in CONDITIONS:
+        if not conditions.active:
+            conditions.open_inactive(statement)
+            return True
+        try:
+            holds = condition_of(assembler, word, text, start)
+        except SourceFault:
+            # Keep `.endif` paired; neither branch is assembled.
+            conditions.open_inactive(statement)
+            raise
+        conditions.open(statement, holds)
+        return True
+    if word in BRANCHES:
+        if word == ".else":
+            conditions.otherwise()
+        elif word == ".endif":
+            conditions.close()
+        else:
+            conditions.elseif(conditions.wants_elseif and condition_of(assembler, ".if", text, start))
+        return True
+    if word in COLLECTORS:
+        openers, closers = COLLECTORS[word]
+        body = assembler.collect(statement, word, openers, closers)
+        if conditions.active:
+            if word == ".macro":
+                _define(assembler, text, start, body)
+            else:
+                _repeat(assembler, word, text, start, body, statement)
+        return True
+    if not conditions.active:
+        return True
+    if word in _ENDS:
+        raise SourceFault(f"`{word}` without `{_ENDS[word]}`")
+    if word == ".exitm":
+        assembler.leave_macro()
+        return True
+    if word == ".purgem":
+        name = text[start:].strip()
+        if assembler.macros.pop(name, None) is None:
+            raise SourceFault(f"there is no macro {name}", start)
+        return True
+    return False
+
+
+def _define(assembler: Assembler, text: str, start: int, body: list[Statement]) -> None:
+    match = _NAME.match(text, start)
+    if match is None:
+        raise SourceFault("expected a macro name", start)
+    name = match.group(1)
+    if name in assembler.macros:
+        raise SourceFault(f"macro {name} is already defined", match.start(1), hint="use .purgem first")
+    assembler.macros[name] = Macro(name, parse_parameters(text, match.end()), tuple(body))
+
+
+def call_macro(assembler: Assembler, macro: Macro, text: str, start: int, statement: Statement) -> None:
+    """Queue the expansion of a macro call. Raises SourceFault for wrong arguments."""
+    bound = bind_arguments(macro, text, start)
+    serial = assembler.macro_calls
+    assembler.macro_calls += 1
+    statements, faults = expand(macro.body, bound, serial, Expansion(f"macro {macro.name}", statement))
+    assembler.report_cuts(faults, statement)
+    assembler.push(statements, statement, macro=True)
+
+
+def _repeat(
+    assembler: Assembler, word: str, text: str, start: int, body: list[Statement], statement: Statement
+) -> None:
+    rounds: list[dict[str, str]]
+    if word == ".rept":
+        arguments = Arguments(assembler, text, start)
+        count = arguments.number("the number of repetitions", 0, MAXIMUM_STATEMENTS)
+        arguments.finish()
+        if count * len(body) > MAXIMUM_STATEMENTS:
+            raise SourceFault(f"{count} repetitions of {len(body)} statements are too many", start)
+        rounds = [{}] * count
+    else:
+        match = _NAME.match(text, start)
+        if match is None:
+            raise SourceFault("expected a parameter name", start)
+        values = [value for value, _ in split_arguments(text, match.end())]
+        if word == ".irpc":
+            values = list("".join(values))
+        rounds = [{match.group(1): value} for value in values]
+    statements: list[Statement] = []
+    for replacements in rounds:
+        # `\@` belongs to the enclosing macro call, whose number was put in already.
+        expanded, faults = expand(body, replacements, assembler.macro_calls, Expansion(word, statement))
+        assembler.report_cuts(faults, statement)
+        statements += expanded
+    assembler.push(statements, statement, macro=False)

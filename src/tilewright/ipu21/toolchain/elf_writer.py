@@ -1,0 +1,198 @@
+"""Writes ELF32 Colossus files. The bytes depend on nothing but the object or image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...errors import ObjectError
+from . import elf_format as elf
+from .objects import ObjectFile
+
+if TYPE_CHECKING:
+    from .image import LinkedImage
+
+
+@dataclass(slots=True)
+class _Output:
+    name: str
+    type: int
+    flags: int
+    data: bytes
+    size: int
+    alignment: int
+    address: int = 0
+    link: int = 0
+    info: int = 0
+    entry_size: int = 0
+
+
+def _assemble_file(
+    sections: Sequence[_Output], *, type_: int, entry: int = 0, segments: Sequence[tuple[int, int]] = ()
+) -> bytes:
+    """Lay out header, program headers, section bytes and section headers.
+
+    `segments` pairs an index into `sections` with program header flags; each becomes one PT_LOAD.
+    """
+    names = elf.StringTable()
+    name_offsets = [names.add(section.name) for section in sections]
+    names_offset = names.add(".shstrtab")
+    every = [
+        *sections,
+        _Output(".shstrtab", elf.SHT_STRTAB, 0, bytes(names.data), len(names.data), 1),
+    ]
+    name_offsets.append(names_offset)
+
+    body = bytearray(elf.HEADER.size + elf.PROGRAM_HEADER.size * len(segments))
+    offsets = []
+    for section in every:
+        body += bytes(-len(body) % max(section.alignment, 1)) if section.data else b""
+        offsets.append(len(body))
+        body += section.data
+    body += bytes(-len(body) % 4)
+    table = len(body)
+    body += elf.SECTION_HEADER.pack(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    for section, name, offset in zip(every, name_offsets, offsets, strict=True):
+        body += elf.SECTION_HEADER.pack(
+            name,
+            section.type,
+            section.flags,
+            section.address,
+            offset,
+            section.size,
+            section.link,
+            section.info,
+            section.alignment,
+            section.entry_size,
+        )
+    elf.HEADER.pack_into(
+        body,
+        0,
+        elf.IDENT,
+        type_,
+        elf.MACHINE,
+        1,
+        entry,
+        elf.HEADER.size if segments else 0,
+        table,
+        elf.FLAGS_IPU21,
+        elf.HEADER.size,
+        elf.PROGRAM_HEADER.size if segments else 0,
+        len(segments),
+        elf.SECTION_HEADER.size,
+        len(every) + 1,
+        len(every),
+    )
+    position = elf.HEADER.size
+    for index, flags in segments:
+        section = every[index]
+        elf.PROGRAM_HEADER.pack_into(
+            body,
+            position,
+            elf.PT_LOAD,
+            offsets[index],
+            section.address,
+            section.address,
+            len(section.data),
+            section.size,
+            flags,
+            section.alignment,
+        )
+        position += elf.PROGRAM_HEADER.size
+    return bytes(body)
+
+
+def _flag_bits(letters: str) -> int:
+    return sum(bit for letter, bit in elf.FLAG_BITS.items() if letter in letters)
+
+
+def write_object(item: ObjectFile) -> bytes:
+    """Bytes of a relocatable file. Raises ObjectError when the object cannot be expressed in ELF32."""
+    outputs: list[_Output] = []
+    for section in item.sections:
+        kind = elf.SHT_NOBITS if section.nobits else elf.SHT_PROGBITS
+        data = b"" if section.nobits else section.data
+        size = section.size if section.nobits else len(data)
+        outputs.append(_Output(section.name, kind, _flag_bits(section.flags), data, size, section.alignment))
+
+    with_relocations = [index for index, section in enumerate(item.sections) if section.relocations]
+    symtab_index = len(outputs) + len(with_relocations) + 1
+    if symtab_index + 3 >= elf.SHN_LORESERVE:
+        raise ObjectError(f"{len(item.sections)} sections are more than ELF32 can number", where=item.name)
+    for index in with_relocations:
+        section = item.sections[index]
+        data = b"".join(
+            elf.RELA.pack(entry.offset, (entry.symbol + 1) << 8 | entry.type, entry.addend)
+            for entry in section.relocations
+        )
+        outputs.append(
+            _Output(
+                ".rela" + section.name,
+                elf.SHT_RELA,
+                elf.SHF_INFO_LINK,
+                data,
+                len(data),
+                4,
+                link=symtab_index,
+                info=index + 1,
+                entry_size=elf.RELA.size,
+            )
+        )
+
+    strings = elf.StringTable()
+    table = bytearray(elf.SYMBOL.size)
+    locals_end = 1
+    for number, symbol in enumerate(item.symbols, 1):
+        if symbol.binding == "local":
+            if locals_end != number:
+                raise ObjectError(f"local symbol {symbol.name} stands after a global one", where=item.name)
+            locals_end = number + 1
+        home = elf.SHN_ABS if symbol.absolute else elf.SHN_UNDEF if symbol.section is None else symbol.section + 1
+        table += elf.SYMBOL.pack(
+            strings.add(symbol.name),
+            symbol.value & 0xFFFFFFFF,
+            symbol.size,
+            elf.BINDING_NUMBERS[symbol.binding] << 4 | elf.TYPE_NUMBERS[symbol.type],
+            elf.STV_HIDDEN if symbol.hidden else 0,
+            home,
+        )
+    outputs.append(
+        _Output(
+            ".symtab",
+            elf.SHT_SYMTAB,
+            0,
+            bytes(table),
+            len(table),
+            4,
+            link=symtab_index + 1,
+            info=locals_end,
+            entry_size=elf.SYMBOL.size,
+        )
+    )
+    outputs.append(_Output(".strtab", elf.SHT_STRTAB, 0, bytes(strings.data), len(strings.data), 1))
+    return _assemble_file(outputs, type_=elf.ET_REL)
+
+
+def write_image(image: LinkedImage) -> bytes:
+    """Bytes of a linked file: one PT_LOAD and one section per segment, and an absolute symbol table."""
+    outputs: list[_Output] = []
+    segments: list[tuple[int, int]] = []
+    for number, segment in enumerate(image.segments):
+        letters = ("a", *(letter for letter in "wx" if letter in segment.flags))
+        name = (".text" if "x" in segment.flags else ".data") + (f".{number}" if number else "")
+        outputs.append(
+            _Output(name, elf.SHT_PROGBITS, _flag_bits("".join(letters)), segment.data, len(segment.data), 4, segment.address)
+        )
+        segments.append((number, 4 | (2 if "w" in segment.flags else 0) | (1 if "x" in segment.flags else 0)))
+    strings = elf.StringTable()
+    table = bytearray(elf.SYMBOL.size)
+    for name, value in image.symbols.items():
+        table += elf.SYMBOL.pack(strings.add(name), value, 0, elf.BINDING_NUMBERS["global"] << 4, 0, elf.SHN_ABS)
+    outputs.append(
+        _Output(
+            ".symtab", elf.SHT_SYMTAB, 0, bytes(table), len(table), 4, 0, len(outputs) + 2, 1, elf.SYMBOL.size
+        )
+    )
+    outputs.append(_Output(".strtab", elf.SHT_STRTAB, 0, bytes(strings.data), len(strings.data), 1))
+    return _assemble_file(outputs, type_=elf.ET_EXEC, entry=image.entry or 0, segments=segments)

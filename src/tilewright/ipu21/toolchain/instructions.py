@@ -1,0 +1,245 @@
+"""One written instruction: from text to a form and its operands, and on to a word once all values are known."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from ...errors import TilewrightError
+from ..isa.csrs import UPPER, csr_name, csr_number
+from ..isa.encode import encode
+from ..isa.forms import Form, Operand
+from . import relocations
+from .diagnostics import SourceFault
+from .expressions import Address, Value, evaluate
+from .matching import Candidate, match
+from .operands import Written
+
+_WORD_LIMIT = 1 << 32
+
+
+@dataclass(slots=True)
+class Instruction:
+    """An instruction whose form is settled up to the choice of an immediate encoding.
+
+    All candidates share registers, pipeline, mode and flags, so `form` (the first) speaks for them there.
+    """
+
+    mnemonic: str
+    candidates: tuple[Candidate, ...]
+    operands: list[Written]
+    offset: int
+
+    @property
+    def form(self) -> Form:
+        return self.candidates[0].form
+
+    def register(self, index: int) -> int:
+        """Number of the form's register operand `index`."""
+        candidate = self.candidates[0]
+        argument = candidate.arguments[index]
+        if argument is None:
+            return candidate.values[index]
+        value = self.operands[argument].value
+        assert isinstance(value, int)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Words of an instruction, and the relocation its first word needs, if any."""
+
+    words: tuple[int, ...]
+    relocation: tuple[int, Address] | None = None
+
+
+def read_instruction(mnemonic: str, operands: list[Written], offset: int) -> Instruction:
+    """Settle the form. Raises SourceFault."""
+    return Instruction(mnemonic, match(mnemonic, operands, offset), operands, offset)
+
+
+def _named(operand: Operand, value: Value, offset: int) -> Value:
+    """`value` with a control register's number put into the space the operand counts in."""
+    if isinstance(value, Address) and value.modifier is None and not value.symbol.defined and value.addend == 0:
+        number = csr_number(value.symbol.name)
+        if number is not None:
+            value = number
+    if not isinstance(value, int):
+        return value
+    if operand.names == "upper_csr":
+        if value >= UPPER:
+            return value - UPPER
+    elif value >= UPPER:
+        name = csr_name(value)
+        raise SourceFault(
+            f"control register {'$' + name if name else value} is reached only with an $a register",
+            offset,
+            hint="use uget or uput",
+        )
+    return value
+
+
+def _normalised(operand: Operand, value: int) -> int:
+    """The value in the range the operand is written in: high immediates may be given negative."""
+    if operand.kind == "uimm_shl20" and -(1 << 31) <= value < 0:
+        return value + _WORD_LIMIT
+    return value
+
+
+def _settle(candidate: Candidate, written: list[Value], operands: list[Written]) -> list[Value]:
+    values: list[Value] = []
+    for operand, argument, fixed in zip(candidate.form.operands, candidate.arguments, candidate.values, strict=True):
+        if argument is None:
+            values.append(fixed)
+            continue
+        value = written[argument]
+        if operand.names in ("csr", "upper_csr"):
+            value = _named(operand, value, operands[argument].offset)
+        if isinstance(value, int):
+            value = _normalised(operand, -value if argument in candidate.negated else value)
+        values.append(value)
+    return values
+
+
+def _relocation(operand: Operand, form: Form, value: Address, offset: int) -> int:
+    """The relocation type that fills this operand."""
+    if value.modifier is not None:
+        number = relocations.BY_SPELLING.get(value.modifier)
+        if number is None:
+            known = ", ".join(f"@{spelling}" for spelling in relocations.BY_SPELLING)
+            raise SourceFault(f"there is no relocation @{value.modifier}", offset, hint=f"there are {known}")
+        if number != _natural(operand, form) and not _fits(relocations.TYPES[number], operand):
+            raise SourceFault(f"@{value.modifier} does not fill this operand of `{form.mnemonic}`", offset)
+        return number
+    number = _natural(operand, form)
+    if number is None:
+        raise SourceFault(
+            f"this operand of `{form.mnemonic}` must be known when assembling, but {value.symbol.name} is an address",
+            offset,
+            hint="no relocation fills it" if operand.kind != "simm" else "a sign-extended field cannot hold an address",
+        )
+    return number
+
+
+def _natural(operand: Operand, form: Form) -> int | None:
+    if operand.kind == "word_address":
+        return relocations.R19_S2
+    if operand.kind != "uimm":
+        return None
+    if form.mnemonic in ("run", "runall") and operand.width == 16:
+        return relocations.RUN
+    if operand.pieces[0][0] == 0 and len(operand.pieces) == 1:
+        if operand.width == 20:
+            return relocations.R20
+        if operand.width == 16:
+            return relocations.R16
+    return None
+
+
+def _fits(kind: relocations.RelocationType, operand: Operand) -> bool:
+    return (
+        operand.pieces[0][0] == 0
+        and len(operand.pieces) == 1
+        and kind.bits == operand.width
+        and kind.number != relocations.RUN
+    ) or (operand.kind == "word_address" and kind.number in (relocations.R18_S2, relocations.R19_S2))
+
+
+def encode_instruction(instruction: Instruction, *, coissue: bool, final: bool) -> Encoded | None:
+    """Words of an instruction, or None while a value in it is still open and this is not the `final` attempt.
+
+    Raises SourceFault for values the encoding cannot hold.
+    """
+    written: list[Value] = []
+    for operand in instruction.operands:
+        value = operand.value
+        if not isinstance(value, int):
+            if not final and not (_is_csr(instruction, value)):
+                return None
+            try:
+                value = evaluate(value) if not _is_csr(instruction, value) else value
+            except SourceFault as fault:
+                raise SourceFault(fault.message, fault.offset or operand.offset, hint=fault.hint) from None
+        written.append(value)
+
+    refusal: tuple[int, Value] | None = None
+    for candidate in instruction.candidates:
+        form = candidate.form
+        values = _settle(candidate, written, instruction.operands)
+        relocated = [index for index, value in enumerate(values) if not isinstance(value, int)]
+        numbers = [value if isinstance(value, int) else 0 for value in values]
+        bad = [
+            index
+            for index, operand in enumerate(form.operands)
+            if index not in relocated and not operand.accepts(numbers[index])
+        ]
+        if bad:
+            refusal = refusal or (bad[0], values[bad[0]])
+            continue
+        relocation = None
+        if relocated:
+            index = relocated[0]
+            value = values[index]
+            assert isinstance(value, Address)
+            place = _written_offset(instruction, candidate, index)
+            if len(relocated) > 1:
+                raise SourceFault("two operands of one instruction cannot both be addresses", place)
+            if candidate is not instruction.candidates[-1] and _natural(form.operands[index], form) is None:
+                continue
+            if candidate.arguments[index] in candidate.negated:
+                raise SourceFault("an address cannot be negated", place)
+            relocation = (_relocation(form.operands[index], form, value, place), value)
+        try:
+            return Encoded(encode(form, *numbers, coissue=coissue), relocation)
+        except TilewrightError as error:
+            raise SourceFault(error.what, instruction.offset, hint=error.hint) from None
+    assert refusal is not None
+    raise _out_of_range(instruction, *refusal)
+
+
+def _is_csr(instruction: Instruction, value: Value) -> bool:
+    """True for a bare control register name in an operand that takes one."""
+    if not isinstance(value, Address) or value.symbol.defined:
+        return False
+    takes = any(operand.names in ("csr", "upper_csr") for operand in instruction.form.operands)
+    return takes and csr_number(value.symbol.name) is not None
+
+
+def _written_offset(instruction: Instruction, candidate: Candidate, index: int) -> int:
+    argument = candidate.arguments[index]
+    return instruction.offset if argument is None else instruction.operands[argument].offset
+
+
+def _out_of_range(instruction: Instruction, index: int, value: Value) -> SourceFault:
+    """Why operand `index` of the first candidate cannot be `value`, with the ranges of all candidates."""
+    offset = _written_offset(instruction, instruction.candidates[0], index)
+    if instruction.form.operands[index].is_register:
+        return SourceFault(
+            f"register {value} cannot stand here in `{instruction.mnemonic}`",
+            offset,
+            hint="a register the instruction updates cannot be $m15",
+        )
+    ranges = []
+    for candidate in instruction.candidates:
+        operand = candidate.form.operands[index]
+        low, high = operand.minimum, operand.maximum
+        if candidate.negated:
+            low, high = -high, -low
+        ranges.append(f"{low:#x} to {high:#x} in steps of {operand.step:#x}" if operand.step > 1 else f"{low} to {high}")
+    shown = f"{value} ({value:#x})" if isinstance(value, int) and abs(value) > 9 else str(value)
+    return SourceFault(
+        f"{shown} does not fit `{instruction.mnemonic}`", offset, hint="it takes " + " or ".join(dict.fromkeys(ranges))
+    )
+
+
+@functools.cache
+def written_registers(form: Form) -> tuple[tuple[int, str, int, bool], ...]:
+    """Registers a form writes: (operand index, file `m` or `a`, how many from its number, is a plain destination)."""
+    found = []
+    for index, operand in enumerate(form.operands):
+        if not operand.is_register:
+            continue
+        destination = "Dst" in operand.name
+        if destination or operand.suffix in ("+=", "++", "@", ">>"):
+            found.append((index, operand.kind[0], operand.step, destination))
+    return tuple(found)

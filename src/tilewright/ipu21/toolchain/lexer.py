@@ -1,0 +1,101 @@
+"""Tokens of one statement."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .diagnostics import SourceFault
+
+
+class Token(NamedTuple):
+    """`kind` is register, number, float, local, name, string, character, operator or end."""
+
+    kind: str
+    text: str
+    offset: int
+
+
+_TOKEN = re.compile(
+    r"""[ \t\r\f\v\n]*(?:
+      (?P<register>\$[A-Za-z_]\w*)
+    | (?P<float>\d+\.\d*(?:[eE][+-]?\d+)?[hf]?|\d+h\b)
+    | (?P<number>0[xX][0-9a-fA-F]+|0[bB][01]+)
+    | (?P<local>\d+[bf]\b)
+    | (?P<decimal>\d+)
+    | (?P<name>[A-Za-z_.][\w.$]*)
+    | (?P<string>"(?:\\.|[^"\\])*")
+    | (?P<character>'(?:\\.|[^'\\])')
+    | (?P<operator><<|>>|<=|>=|==|!=|<>|&&|\|\||\+=|\+\+|[-+*/%&|^~!<>(){}\[\],:;=@?])
+    )""",
+    re.VERBOSE,
+)
+_SPACE = " \t\r\f\v\n"
+_ESCAPES = {"n": 10, "t": 9, "r": 13, "b": 8, "f": 12, "\\": 92, '"': 34, "'": 39}
+
+
+def tokenise(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+    """Tokens of `text[start:end]`, closed by one of kind `end`. Raises SourceFault on a stray character."""
+    stop = len(text) if end is None else end
+    tokens: list[Token] = []
+    position = start
+    match = _TOKEN.match
+    while True:
+        found = match(text, position, stop)
+        if found is None:
+            while position < stop and text[position] in _SPACE:
+                position += 1
+            if position < stop:
+                raise SourceFault(f"unexpected character {text[position]!r}", position)
+            tokens.append(Token("end", "", stop))
+            return tokens
+        kind = found.lastgroup
+        assert kind is not None  # every alternative of the pattern is named
+        start_of_token = found.start(kind)
+        tokens.append(Token("number" if kind == "decimal" else kind, text[start_of_token : found.end()], start_of_token))
+        position = found.end()
+
+
+def number_value(text: str) -> int:
+    """Value of a number token: decimal, `0x` hexadecimal, `0b` binary or leading-zero octal."""
+    lowered = text.lower()
+    if lowered.startswith("0x"):
+        return int(lowered, 16)
+    if lowered.startswith("0b"):
+        return int(lowered, 2)
+    if len(text) > 1 and text[0] == "0":
+        return int(text, 8)
+    return int(text)
+
+
+def string_bytes(token: Token) -> bytes:
+    """Bytes of a string or character token, escapes resolved. Raises SourceFault on an unknown escape."""
+    text = token.text[1:-1]
+    if "\\" not in text:
+        return text.encode()
+    out = bytearray()
+    index = 0
+    while index < len(text):
+        character = text[index]
+        if character != "\\":
+            out += character.encode()
+            index += 1
+            continue
+        code = text[index + 1]
+        octal = re.compile(r"[0-7]{1,3}").match(text, index + 1)
+        hexadecimal = re.compile(r"x([0-9a-fA-F]{1,2})").match(text, index + 1)
+        if octal:
+            value = int(octal.group(), 8)
+            if value > 255:
+                raise SourceFault(f"octal escape \\{octal.group()} is over one byte", token.offset + index)
+            out.append(value)
+            index = octal.end()
+        elif hexadecimal:
+            out.append(int(hexadecimal.group(1), 16))
+            index = hexadecimal.end()
+        elif code in _ESCAPES:
+            out.append(_ESCAPES[code])
+            index += 2
+        else:
+            raise SourceFault(f"unknown escape \\{code}", token.offset + 1 + index)
+    return bytes(out)

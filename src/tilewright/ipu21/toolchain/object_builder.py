@@ -1,0 +1,131 @@
+"""From the assembler's sections and symbols to a relocatable object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .diagnostics import SourceFault
+from .expressions import evaluate
+from .objects import ObjectFile, ObjectSection, ObjectSymbol, Relocation
+from .symbols import Section, Symbol
+
+if TYPE_CHECKING:
+    from .assembler import Assembler
+
+
+def build_object(assembler: Assembler) -> ObjectFile:
+    """Sections with content, symbols (locals first) and relocations. Faults are reported to the assembler.
+
+    Private labels (`.L`, numeric) are reached through their section's symbol; every other label keeps its name.
+    """
+    for symbol, statement, place in assembler.sizes:
+        try:
+            size = evaluate(symbol.size or 0)
+            if not isinstance(size, int) or not 0 <= size < 1 << 32:
+                raise SourceFault("the size must be a number from 0")
+            symbol.size = size
+        except SourceFault as fault:
+            assembler.report(SourceFault(fault.message, place, hint=fault.hint), statement)
+
+    named = [symbol for symbol in assembler.symbols.symbols.values() if not symbol.private]
+    homes = {symbol.section for symbol in named if symbol.section is not None}
+    used = {entry.value.symbol.section for entry in assembler.emitter.relocations}
+    kept = [
+        section for section in assembler.sections.values() if section.offset or section in homes or section in used
+    ]
+    indices = {section: index for index, section in enumerate(kept)}
+
+    # Relocations first decide which section symbols and undefined names are needed.
+    section_symbols: dict[Section, int] = {}
+    needed: dict[Symbol, None] = {}
+    for entry in assembler.emitter.relocations:
+        symbol = entry.value.symbol
+        if symbol.section is None:
+            if symbol.private:
+                name = symbol.name
+                text = f"label {name.split()[1]}: does not follow" if " " in name else f"{name} is not defined"
+                assembler.report(SourceFault(text, entry.place), entry.statement)
+                continue
+            needed[symbol] = None
+        elif symbol.private:
+            section_symbols.setdefault(symbol.section, len(section_symbols))
+
+    symbols = [ObjectSymbol("", type="section", section=indices[section]) for section in section_symbols]
+    positions: dict[Symbol, int] = {}
+    ordered = sorted(named, key=lambda symbol: _binding(symbol, symbol in needed) != "local")
+    for symbol in ordered:
+        made = _object_symbol(assembler, symbol, indices, symbol in needed)
+        if made is not None:
+            positions[symbol] = len(symbols)
+            symbols.append(made)
+
+    result = ObjectFile(assembler.filename, [], symbols)
+    for section in kept:
+        nobits = section.type == "nobits"
+        result.sections.append(
+            ObjectSection(
+                section.name,
+                b"" if nobits else bytes(section.data),
+                section.flags,
+                section.alignment,
+                nobits,
+                section.offset,
+            )
+        )
+    for entry in sorted(assembler.emitter.relocations, key=lambda item: item.offset):
+        symbol, addend = entry.value.symbol, entry.value.addend
+        if symbol.section is not None and symbol.private:
+            number, addend = section_symbols[symbol.section], addend + symbol.offset
+        elif symbol in positions:
+            number = positions[symbol]
+        else:
+            continue  # reported above
+        if not -(1 << 31) <= addend < 1 << 31:
+            assembler.report(SourceFault(f"offset {addend} is too large", entry.place), entry.statement)
+            continue
+        result.sections[indices[entry.section]].relocations.append(Relocation(entry.offset, entry.type, number, addend))
+    return result
+
+
+def _binding(symbol: Symbol, needed: bool) -> str:
+    if symbol.binding == "local" and not symbol.defined and needed:
+        return "global"
+    return symbol.binding
+
+
+def _object_symbol(
+    assembler: Assembler, symbol: Symbol, indices: dict[Section, int], needed: bool
+) -> ObjectSymbol | None:
+    """The symbol as it appears in the object, or None if it does not."""
+    binding = _binding(symbol, needed)
+    size = symbol.size if isinstance(symbol.size, int) else 0
+    if symbol.section is not None:
+        return ObjectSymbol(
+            symbol.name, symbol.offset, size, binding, symbol.type, indices[symbol.section], hidden=symbol.hidden
+        )
+    if symbol.value is not None:
+        if binding == "local":
+            return None  # an assigned name of this file only: its value went where it was used
+        assert symbol.defined_by is not None
+        try:
+            value = evaluate(symbol.value)
+        except SourceFault as fault:
+            assembler.report(SourceFault(fault.message, hint=fault.hint), symbol.defined_by)
+            return None
+        if isinstance(value, int):
+            if not -(1 << 31) <= value < 1 << 32:
+                assembler.report(SourceFault(f"{value} does not fit in 32 bits"), symbol.defined_by)
+                return None
+            return ObjectSymbol(symbol.name, value & 0xFFFFFFFF, size, binding, symbol.type, absolute=True)
+        target = value.symbol
+        if target.section is None:
+            assembler.report(SourceFault(f"{symbol.name} stands for the undefined {target.name}"), symbol.defined_by)
+            return None
+        return ObjectSymbol(
+            symbol.name, target.offset + value.addend, size, binding, symbol.type, indices[target.section]
+        )
+    if needed or symbol.binding_stated:
+        if symbol.binding == "local" and symbol.binding_stated:
+            return None
+        return ObjectSymbol(symbol.name, binding="weak" if binding == "weak" else "global", type=symbol.type)
+    return None

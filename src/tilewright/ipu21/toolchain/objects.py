@@ -1,0 +1,99 @@
+"""Relocatable objects in memory: what the assembler makes and the linker takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+CODE_FILL = 0x19E00000
+"""`nop`, the vendor's padding of text sections (known)."""
+
+BINDINGS = ("local", "global", "weak")
+SYMBOL_TYPES = ("notype", "object", "function", "section", "file")
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """At byte `offset` of its section: relocation `type` (a number of `relocations`) with symbol + addend.
+
+    `symbol` is an index into the object's symbols.
+    """
+
+    offset: int
+    type: int
+    symbol: int
+    addend: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSymbol:
+    """`section` is an index into the object's sections, None when undefined or absolute."""
+
+    name: str
+    value: int = 0
+    size: int = 0
+    binding: str = "local"
+    type: str = "notype"
+    section: int | None = None
+    absolute: bool = False
+    hidden: bool = False
+
+    @property
+    def defined(self) -> bool:
+        return self.absolute or self.section is not None
+
+
+@dataclass(slots=True)
+class ObjectSection:
+    """`flags` holds letters: a(llocated), w(ritable), x (executable). `size` counts a nobits section's bytes too."""
+
+    name: str
+    data: bytes = b""
+    flags: str = ""
+    alignment: int = 1
+    nobits: bool = False
+    size: int = 0
+    relocations: list[Relocation] = field(default_factory=list)
+
+    @property
+    def allocated(self) -> bool:
+        return "a" in self.flags
+
+    @property
+    def executable(self) -> bool:
+        return "x" in self.flags
+
+
+@dataclass(slots=True)
+class ObjectFile:
+    """A relocatable object. Local symbols come before the others, as ELF wants them."""
+
+    name: str = "<object>"
+    sections: list[ObjectSection] = field(default_factory=list)
+    symbols: list[ObjectSymbol] = field(default_factory=list)
+
+    def section(self, name: str) -> ObjectSection:
+        """The first section of that name. Raises KeyError."""
+        for section in self.sections:
+            if section.name == name:
+                return section
+        raise KeyError(name)
+
+    def symbol(self, name: str) -> ObjectSymbol:
+        """The symbol of that name. Raises KeyError."""
+        for symbol in self.symbols:
+            if symbol.name == name:
+                return symbol
+        raise KeyError(name)
+
+    def to_bytes(self) -> bytes:
+        """ELF32 little-endian relocatable file; equal objects give equal bytes."""
+        from .elf_writer import write_object
+
+        return write_object(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, name: str = "<object>") -> ObjectFile:
+        """Read an ELF32 Colossus object. Raises ObjectError naming `name` and the place of the fault."""
+        from .elf_reader import read_object
+
+        return read_object(data, name=name)

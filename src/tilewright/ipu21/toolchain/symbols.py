@@ -1,0 +1,138 @@
+"""Symbols and sections while a source is being assembled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .diagnostics import SourceFault
+
+if TYPE_CHECKING:
+    from .expressions import Address, Value
+    from .statements import Statement
+
+MAXIMUM_SECTION_BYTES = 1 << 24
+"""Far above tile memory; stops a mistyped `.space` or endless repetition from eating the host's memory."""
+
+
+@dataclass(slots=True, eq=False)
+class Symbol:
+    """A name of the source: a label once `section` is set, an assigned value once `value` is."""
+
+    name: str
+    section: Section | None = None
+    offset: int = 0
+    value: Value | None = None
+    binding: str = "local"
+    binding_stated: bool = False
+    hidden: bool = False
+    type: str = "notype"
+    size: Value | None = None
+    defined_by: Statement | None = None
+    used_by: tuple[Statement, int] | None = None
+
+    @property
+    def private(self) -> bool:
+        """True for names that never reach the object's symbol table (`.L` names and numeric labels)."""
+        return self.name.startswith(".L")
+
+    @property
+    def defined(self) -> bool:
+        return self.section is not None or self.value is not None
+
+
+@dataclass(slots=True, eq=False)
+class Section:
+    """Bytes gathered under one section name; `offset` is where the next byte goes."""
+
+    name: str
+    type: str
+    flags: str
+    alignment: int = 1
+    data: bytearray = field(default_factory=bytearray)
+    reserved: int = 0  # size of a section without file bytes (nobits)
+
+    @property
+    def executable(self) -> bool:
+        return "x" in self.flags
+
+    @property
+    def offset(self) -> int:
+        return self.reserved if self.type == "nobits" else len(self.data)
+
+    def append(self, data: bytes) -> None:
+        """Add bytes. Raises SourceFault for content in a nobits section or an outsized section."""
+        if self.type == "nobits":
+            if any(data):
+                raise SourceFault(f"section {self.name} holds no bytes, only reserved space", hint="use .data or .space")
+            self.reserve(len(data))
+            return
+        if len(self.data) + len(data) > MAXIMUM_SECTION_BYTES:
+            raise SourceFault(f"section {self.name} grows beyond {MAXIMUM_SECTION_BYTES} bytes")
+        self.data += data
+
+    def reserve(self, count: int) -> None:
+        if self.reserved + count > MAXIMUM_SECTION_BYTES:
+            raise SourceFault(f"section {self.name} grows beyond {MAXIMUM_SECTION_BYTES} bytes")
+        self.reserved += count
+
+    def require_alignment(self, alignment: int) -> None:
+        self.alignment = max(self.alignment, alignment)
+
+
+class SymbolTable:
+    """All names of one source, in order of first appearance, with numeric labels kept apart."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[str, Symbol] = {}
+        self._local_counts: dict[str, int] = {}
+
+    def get(self, name: str) -> Symbol:
+        symbol = self.symbols.get(name)
+        if symbol is None:
+            symbol = self.symbols[name] = Symbol(name)
+        return symbol
+
+    def define_label(self, name: str, section: Section, statement: Statement) -> Symbol:
+        """Place a label at the section's current offset. Raises SourceFault when the name is taken."""
+        symbol = self.get(name)
+        if symbol.defined:
+            line = f" on line {symbol.defined_by.line}" if symbol.defined_by else ""
+            raise SourceFault(f"{name} is already defined{line}")
+        symbol.section, symbol.offset, symbol.defined_by = section, section.offset, statement
+        return symbol
+
+    def assign(self, name: str, value: Value, statement: Statement) -> None:
+        """Give a name a value (`.set`); it may be given another later. Raises SourceFault for a label."""
+        symbol = self.get(name)
+        if symbol.section is not None:
+            raise SourceFault(f"{name} is a label and cannot be assigned")
+        symbol.value, symbol.defined_by = value, statement
+
+    def define_local(self, number: str, section: Section, statement: Statement) -> None:
+        """Place the next instance of numeric label `number`."""
+        count = self._local_counts.get(number, 0)
+        self._local_counts[number] = count + 1
+        self.define_label(self._local_name(number, count), section, statement)
+
+    def local(self, reference: str) -> Symbol:
+        """Symbol meant by a numeric reference such as `1b` or `1f`. Raises SourceFault for `b` without label."""
+        number, direction = reference[:-1], reference[-1]
+        count = self._local_counts.get(number, 0)
+        if direction == "b":
+            if count == 0:
+                raise SourceFault(f"no label {number}: stands before this use")
+            count -= 1
+        return self.get(self._local_name(number, count))
+
+    @staticmethod
+    def _local_name(number: str, instance: int) -> str:
+        # A blank cannot occur in a written name, so these never meet a user's `.L` name.
+        return f".L {int(number)} {instance}"
+
+
+def here(section: Section) -> Address:
+    """The address of the section's next byte, as a nameless label."""
+    from .expressions import Address
+
+    return Address(Symbol(".L here", section=section, offset=section.offset), 0)

@@ -9,6 +9,7 @@ waits for `run` any number of times.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -35,6 +36,8 @@ from .record import RunRecord, device_cycles
 TIMEOUT_SECONDS = 10.0
 """How long a host barrier may take. A simulated chip answers only when it is done, however long that is."""
 _POLL_SECONDS = 100e-6
+
+_log = logging.getLogger(__name__)
 
 _owners: weakref.WeakKeyDictionary[Device, weakref.ref[Session]] = weakref.WeakKeyDictionary()
 _owners_lock = threading.Lock()
@@ -117,6 +120,7 @@ class Session:
                     self._perform(call, data)
                     self.weight_bytes = len(data)
             self._state = "open"
+            _log.info("session on %s is open, %d weight bytes uploaded", self.device.name, self.weight_bytes)
 
     def run(self, inputs: Mapping[str, ArrayLike] | None = None) -> dict[str, NDArray[np.generic]]:
         """Run the program once.
@@ -151,6 +155,7 @@ class Session:
                 bytes_out=len(result),
                 seconds=time.perf_counter() - started,
             )
+            _log.info("run on %s took %s device cycles", self.device.name, self.last_run.cycles)
             return outputs
 
     def close(self) -> None:
@@ -189,7 +194,7 @@ class Session:
         words = self.package.provisional
         if len(words) and self.device.name != SIMULATOR:
             raise PackageError(
-                f"{len(words)} instructions have provisional encodings, the first at {int(words['address'][0]):#x}",
+                f"{len(words)} instructions have provisional encodings, one at {int(words['address'][0]):#x}",
                 where=self.device.name,
                 hint="their real encodings are not public; such a package runs on the simulator only",
             )

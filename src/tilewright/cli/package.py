@@ -1,0 +1,227 @@
+"""`tilewright inspect`, `run` and `devices`: what a package holds, and running it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tilewright.errors import BindingError, PackageError, UsageError
+
+from .console import JsonOption, console, note, print_json
+
+if TYPE_CHECKING:
+    from numpy import generic
+    from numpy.typing import NDArray
+
+    from tilewright.package import Package
+    from tilewright.runtime import Session
+
+ELF_MAGIC = b"\x7fELF"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("run", no_args_is_help=True)(run_command)
+    app.command("inspect", no_args_is_help=True)(inspect_command)
+    app.command("devices")(devices_command)
+
+
+def run_command(
+    package: Annotated[Path, typer.Argument(metavar="FILE.ipuexe", help="Package to run.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=FILE.npy", help="Array for an input; repeatable."),
+    ] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option("--output", metavar="NAME=FILE.npy", help="Where to write; repeatable."),
+    ] = None,
+    device: Annotated[str, typer.Option("--device", help="sim, or ipu:N for a card.")] = "sim",
+    json: JsonOption = False,
+) -> None:
+    """Run a package once on a device.
+
+    Every input needs a .npy file of its shape and type. Outputs without a file are computed and dropped.
+    Nothing is written unless the whole run succeeds.
+
+    Example: tilewright run digits.ipuexe --input x=images.npy --output logits=logits.npy
+    """
+    wanted_inputs = _pairs(inputs or [], "--input")
+    wanted_outputs = _pairs(outputs or [], "--output")
+    if len(set(wanted_outputs.values())) != len(wanted_outputs):
+        raise UsageError("two outputs would be written to one file")
+    from tilewright.package import load_package
+    from tilewright.runtime import Session, open_device
+
+    content = load_package(package)
+    _check_output_names(content, wanted_outputs)
+    arrays = {name: load_array(path) for name, path in wanted_inputs.items()}
+    from tilewright.runtime.arrays import check_inputs
+
+    # Before the device is opened: a wrong array should not cost the time of a load.
+    check_inputs(content.inputs, arrays)
+    with open_device(device) as opened, Session(opened, content) as session:
+        results = session.run(arrays)
+    for name, path in wanted_outputs.items():
+        save_array(path, results[name])
+        note(f"wrote {path}")
+    report = _run_report(session, device, results, wanted_outputs)
+    if json:
+        print_json(report)
+    else:
+        from .package_report import show_run
+
+        show_run(console(), report)
+
+
+def inspect_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Package, object or linked image.")],
+    tile: Annotated[
+        int | None, typer.Option("--tile", metavar="N", help="Show one tile (physical id) of a package.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what a file holds: bindings, steps, memory, blobs of a package; sections of an object.
+
+    Example: tilewright inspect digits.ipuexe --tile 0
+    """
+    from tilewright.files import read_file
+    from tilewright.package.limits import MAX_FILE_BYTES
+
+    data = read_file(file, limit=MAX_FILE_BYTES)
+    if data.startswith(ELF_MAGIC):
+        if tile is not None:
+            raise UsageError("--tile needs a package, this is an ELF file", where=str(file))
+        from .elf_report import describe_elf, show_elf
+
+        description = describe_elf(data, str(file))
+        if json:
+            print_json(description)
+        else:
+            show_elf(console(), description)
+        return
+    from tilewright.package import read_package
+    from tilewright.package.summary import summarize, summarize_tile
+
+    try:
+        package = read_package(data, name=str(file))
+    except PackageError as error:
+        if error.what.startswith("not a package"):
+            raise PackageError(
+                error.what, where=error.where, hint="packages and ELF files can be shown"
+            ) from error
+        raise
+    summary = summarize(package) if tile is None else summarize_tile(package, tile)
+    if tile is None:
+        summary["file_bytes"] = len(data)
+    if json:
+        print_json(summary)
+        return
+    from .package_report import show_package, show_tile
+
+    (show_package if tile is None else show_tile)(console(), summary)
+
+
+def devices_command(json: JsonOption = False) -> None:
+    """List the devices: the simulator, and every card with the reason why it cannot be used.
+
+    Example: tilewright devices
+    """
+    from tilewright.runtime import list_devices
+
+    found = list_devices()
+    if json:
+        print_json(
+            [
+                {"name": d.name, "description": d.description, "usable": d.usable, "reason": d.reason}
+                for d in found
+            ]
+        )
+        return
+    from .package_report import show_devices
+
+    show_devices(console(), found)
+
+
+def load_array(path: Path) -> NDArray[generic]:
+    """The array in a .npy file. Raises UsageError for anything else; pickled objects are never loaded."""
+    import pickle
+
+    import numpy as np
+
+    try:
+        array = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise UsageError(f"cannot read: {error.strerror or error}", where=str(path)) from error
+    except (ValueError, EOFError, SyntaxError, MemoryError, pickle.UnpicklingError) as error:
+        raise UsageError("not a .npy file of plain numbers", where=str(path)) from error
+    if not isinstance(array, np.ndarray):
+        raise UsageError(
+            "an archive of arrays, not one array", where=str(path), hint="save it with numpy.save"
+        )
+    return array
+
+
+def save_array(path: Path, array: NDArray[generic]) -> None:
+    """Write a .npy file, whole or not at all. Raises UsageError."""
+    import io
+
+    import numpy as np
+
+    from tilewright.files import write_whole
+
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    write_whole(path, stream.getvalue())
+
+
+def _pairs(options: Sequence[str], option: str) -> dict[str, Path]:
+    pairs: dict[str, Path] = {}
+    for text in options:
+        name, separator, path = text.partition("=")
+        if not (name and separator and path):
+            raise UsageError(f"{option} {text!r} is not NAME=FILE.npy")
+        if name in pairs:
+            raise UsageError(f"{option} names {name!r} twice")
+        pairs[name] = Path(path)
+    return pairs
+
+
+def _check_output_names(package: Package, wanted: dict[str, Path]) -> None:
+    names = [binding.name for binding in package.outputs]
+    unknown = [name for name in wanted if name not in names]
+    if unknown:
+        raise BindingError(
+            f"there is no output {', '.join(map(repr, unknown))}",
+            hint=f"the package gives {', '.join(names) or 'no outputs'}",
+        )
+    for path in wanted.values():
+        if not path.parent.is_dir():
+            raise UsageError("cannot write: no such folder", where=str(path))
+
+
+def _run_report(
+    session: Session, device: str, results: dict[str, NDArray[generic]], paths: dict[str, Path]
+) -> dict[str, Any]:
+    record = session.last_run
+    assert record is not None, "run has returned"
+    return {
+        "device": device,
+        "cycles": record.cycles,
+        "bytes_in": record.bytes_in,
+        "bytes_out": record.bytes_out,
+        "weight_bytes": session.weight_bytes,
+        "seconds": record.seconds,
+        "outputs": [
+            {
+                "name": name,
+                "dtype": str(array.dtype),
+                "shape": list(array.shape),
+                "file": str(paths[name]) if name in paths else None,
+            }
+            for name, array in results.items()
+        ],
+    }

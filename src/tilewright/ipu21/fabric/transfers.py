@@ -1,0 +1,243 @@
+"""Logical transfers between placed buffers, and the messages they are sent as.
+
+A transfer moves `words` 32-bit words from one tile's memory to one or more others. All addresses are absolute
+byte addresses (the exchange base registers hold 0) and all tile numbers physical.
+
+All sources of a phase must hold their data when the phase starts: a transfer never forwards what another
+transfer of the same phase delivers, and nothing a phase reads may be overwritten in it. `check_transfers`
+refuses such sets instead of giving an order-dependent result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ScheduleError
+from ..machine import memory, topology
+
+TRANSFER = np.dtype(
+    [("source", "<u2"), ("address", "<u4"), ("words", "<u4"), ("first", "<u4"), ("count", "<u4")]
+)
+"""One logical transfer: source tile, its byte address, 32-bit words, and its slice
+`destinations[first:first+count]`."""
+
+DESTINATION = np.dtype([("tile", "<u2"), ("address", "<u4")])
+"""One receiver of a transfer: tile and byte address of the first word."""
+
+TILE_IDS = 1536
+"""Physical ids fit 0..1535; only those of rows 0..22 (0..1471) name tiles."""
+
+
+@dataclass(frozen=True)
+class Messages:
+    """The messages of a phase: transfers cut to lengths that one message may have.
+
+    Per message: `source`, `address`, `words`, `control` (send direction bits), `elements` (bit mask of the
+    effective elements read), `transfer` (index of its transfer), and the slice
+    `offsets[i]:offsets[i+1]` of the receiver arrays. Per receiver: `tile`, `target` (byte address),
+    `route` (T of source and receiver), `written` (element mask).
+    """
+
+    source: NDArray[np.int64]
+    address: NDArray[np.int64]
+    words: NDArray[np.int64]
+    control: NDArray[np.int64]
+    elements: NDArray[np.int64]
+    transfer: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    tile: NDArray[np.int64]
+    target: NDArray[np.int64]
+    route: NDArray[np.int64]
+    written: NDArray[np.int64]
+
+
+def element_masks(address: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bit masks of the effective elements that `words` words from each byte address touch."""
+    first = _elements(address)
+    last = _elements(address + 4 * words - 1)
+    return (np.int64(2) << last) - (np.int64(1) << first)
+
+
+def _elements(address: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`machine.memory.effective_element` of every address of an array."""
+    low = address // memory.ELEMENT_BYTES
+    high = 32 + (address - memory.REGION1_BASE) // memory.INTERLEAVED_ELEMENT_BYTES
+    return np.where(address < memory.REGION1_BASE, low, high)
+
+
+def check_transfers(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> None:
+    """Refuse transfers that no schedule can carry out.
+
+    Checked: record types, tile numbers, lengths, destination slices, alignment to 4 bytes, ranges inside tile
+    memory, distinct receivers, no transfer to its own tile alone, a sender that receives its own message is
+    one of at least three receivers and reads and writes different elements, no byte written twice, none both
+    read and written. Raises ScheduleError naming the transfer and the tile.
+    """
+    if transfers.dtype != TRANSFER or destinations.dtype != DESTINATION:
+        raise ScheduleError("transfers and destinations must be arrays of TRANSFER and DESTINATION records")
+    if transfers.ndim != 1 or destinations.ndim != 1:
+        raise ScheduleError("transfers and destinations must be one-dimensional")
+    source = transfers["source"].astype(np.int64)
+    address = transfers["address"].astype(np.int64)
+    words = transfers["words"].astype(np.int64)
+    first = transfers["first"].astype(np.int64)
+    count = transfers["count"].astype(np.int64)
+    _refuse(source >= topology.TILES, "its source {0} is not a tile", source)
+    _refuse(words == 0, "it moves no words", source)
+    _refuse(count == 0, "it has no destination", source)
+    _refuse(first + count > len(destinations), "its destinations end at {0}, past the array", first + count)
+    _refuse_ranges(address, words, "its source on tile {0}", source)
+    owner = np.repeat(np.arange(len(transfers)), count)
+    offsets = np.concatenate([[0], np.cumsum(count)])
+    chosen = destinations[np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, count)]
+    tile = chosen["tile"].astype(np.int64)
+    target = chosen["address"].astype(np.int64)
+    _refuse(tile >= topology.TILES, "its destination {0} is not a tile", tile, owner)
+    _refuse_ranges(target, words[owner], "its destination on tile {0}", tile, owner)
+    key = np.sort(owner * TILE_IDS + tile)
+    twice = key[1:] == key[:-1]
+    if twice.any():
+        at = int(key[int(np.argmax(twice))])
+        raise ScheduleError(
+            f"tile {at % TILE_IDS} is named twice among its destinations", where=_name(at // TILE_IDS)
+        )
+    own = tile == source[owner]
+    alone = own & (count[owner] == 1)
+    _refuse(alone, "it goes from tile {0} to itself", tile, owner, hint="use a local copy")
+    _refuse(
+        own & (count[owner] < 3),
+        "sender {0} may receive its own message only beside at least two other tiles",
+        tile,
+        owner,
+        hint="copy locally",
+    )
+    clash = own & (element_masks(address, words)[owner] & element_masks(target, words[owner]) != 0)
+    _refuse(
+        clash,
+        "sender {0} would read and write one memory element at the same time",
+        tile,
+        owner,
+        hint="place the destination in another element, or copy locally",
+    )
+    _refuse_overlaps(source, address, words, tile, target, words[owner], owner)
+
+
+def _name(index: int) -> str:
+    return f"transfer {index}"
+
+
+def _refuse(
+    bad: NDArray[np.bool_],
+    what: str,
+    value: NDArray[np.int64],
+    owner: NDArray[np.int64] | None = None,
+    hint: str | None = None,
+) -> None:
+    if bad.any():
+        at = int(np.argmax(bad))
+        transfer = at if owner is None else int(owner[at])
+        raise ScheduleError(what.format(int(value[at])), where=_name(transfer), hint=hint)
+
+
+def _refuse_ranges(
+    address: NDArray[np.int64],
+    words: NDArray[np.int64],
+    what: str,
+    tile: NDArray[np.int64],
+    owner: NDArray[np.int64] | None = None,
+) -> None:
+    _refuse(address % 4 != 0, what + " is not aligned to 4 bytes", tile, owner)
+    outside = (address < memory.TILE_BASE) | (address + 4 * words > memory.TILE_END)
+    _refuse(outside, what + " lies outside tile memory", tile, owner)
+
+
+def _refuse_overlaps(
+    source: NDArray[np.int64],
+    address: NDArray[np.int64],
+    words: NDArray[np.int64],
+    tile: NDArray[np.int64],
+    target: NDArray[np.int64],
+    target_words: NDArray[np.int64],
+    owner: NDArray[np.int64],
+) -> None:
+    """Refuse bytes that are written twice, or both read and written."""
+    base = np.int64(1) << 20
+    begin = tile * base + target
+    order = np.argsort(begin, kind="stable")
+    begin, end, by = begin[order], (begin + 4 * target_words)[order], owner[order]
+    twice = end[:-1] > begin[1:]
+    if twice.any():
+        at = int(np.argmax(twice))
+        where = f"tile {begin[at + 1] // base} address {begin[at + 1] % base:#x}"
+        raise ScheduleError(
+            f"{where} is also written by transfer {by[at]}",
+            where=_name(int(by[at + 1])),
+        )
+    read = source * base + address
+    after = np.searchsorted(begin, read + 4 * words, side="left")
+    hit = (after > 0) & (end[np.maximum(after - 1, 0)] > read) if len(begin) else np.zeros(len(read), bool)
+    if hit.any():
+        at = int(np.argmax(hit))
+        raise ScheduleError(
+            f"transfer {by[after[at] - 1]} overwrites its source on tile {source[at]} in the same phase",
+            where=_name(at),
+            hint="sources must stay valid for the whole phase; use two phases",
+        )
+
+
+def split_transfers(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Messages:
+    """Cut checked transfers into messages of at most MAX_MESSAGE_WORDS words, in order.
+
+    A message that its own sender also receives must not have a length for which the sender's mux would close
+    at one of the two events that begin the send (27..29 words): such messages are cut in two.
+    """
+    source = transfers["source"].astype(np.int64)
+    count = transfers["count"].astype(np.int64)
+    first = transfers["first"].astype(np.int64)
+    words = transfers["words"].astype(np.int64)
+    limit = topology.MAX_MESSAGE_WORDS
+    pieces = -(-words // limit)
+    offsets = np.concatenate([[0], np.cumsum(count)])
+    flat = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, count)
+    own_of = np.repeat(np.arange(len(transfers)), count)
+    own = np.zeros(len(transfers), dtype=bool)
+    own[own_of[destinations["tile"][flat].astype(np.int64) == source[own_of]]] = True
+    self_route = topology.time_to_mux(source, source)
+    longest = -(-words // pieces)
+    shortest = words // pieces
+    critical = np.zeros(len(transfers), dtype=bool)
+    for length in (longest, shortest):
+        critical |= own & ((length == -self_route) | (length == -self_route - 1))
+    pieces = np.where(critical, 2 * pieces, pieces)
+
+    transfer = np.repeat(np.arange(len(transfers)), pieces)
+    starts = np.concatenate([[0], np.cumsum(pieces)])
+    part = np.arange(starts[-1]) - starts[transfer]
+    begin = words[transfer] * part // pieces[transfer]
+    size = words[transfer] * (part + 1) // pieces[transfer] - begin
+    receivers = count[transfer]
+    ends = np.concatenate([[0], np.cumsum(receivers)])
+    message = np.repeat(np.arange(len(transfer)), receivers)
+    index = np.arange(ends[-1]) - ends[message] + first[transfer][message]
+    tile = destinations["tile"][index].astype(np.int64)
+    target = destinations["address"][index].astype(np.int64) + 4 * begin[message]
+    sender = source[transfer]
+    way = np.zeros(len(transfer), dtype=np.int64)
+    way[message] = topology.direction(sender[message], tile)
+    address = transfers["address"].astype(np.int64)[transfer] + 4 * begin
+    return Messages(
+        source=sender,
+        address=address,
+        words=size,
+        control=np.where(receivers == 1, way, topology.BOTH),
+        elements=element_masks(address, size),
+        transfer=transfer,
+        offsets=ends,
+        tile=tile,
+        target=target,
+        route=topology.time_to_mux(sender[message], tile),
+        written=element_masks(target, size[message]),
+    )

@@ -2,6 +2,20 @@
 
 from .assembler import assemble
 from .diagnostics import AssemblyFaults, Diagnostic
+from .image import LinkedImage, LinkedSegment
+from .linker import CODE_REGION, link
 from .objects import ObjectFile, ObjectSection, ObjectSymbol, Relocation
 
-__all__ = ["AssemblyFaults", "Diagnostic", "ObjectFile", "ObjectSection", "ObjectSymbol", "Relocation", "assemble"]
+__all__ = [
+    "CODE_REGION",
+    "AssemblyFaults",
+    "Diagnostic",
+    "LinkedImage",
+    "LinkedSegment",
+    "ObjectFile",
+    "ObjectSection",
+    "ObjectSymbol",
+    "Relocation",
+    "assemble",
+    "link",
+]

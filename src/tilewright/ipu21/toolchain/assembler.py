@@ -25,7 +25,9 @@ from .operands import Written, parse_operands
 from .statements import CutFault, Expansion, Statement, cut_statements
 from .symbols import Section, Symbol, SymbolTable, here
 
-CONTROL_WORDS = frozenset((*CONDITIONS, *BRANCHES, *COLLECTORS, ".endm", ".endmacro", ".endr", ".exitm", ".purgem"))
+CONTROL_WORDS = frozenset(
+    (*CONDITIONS, *BRANCHES, *COLLECTORS, ".endm", ".endmacro", ".endr", ".exitm", ".purgem")
+)
 _HEAD = re.compile(r"\s*([A-Za-z_.$][\w.$]*|\d+)\s*(:|=(?!=))?")
 _WEIGHT = re.compile(r"\$CWEI_(\d+)_(\d+)$")
 _SETZI = {"mreg": form("setzi $mDst0, zimm20"), "areg": form("setzi $aDst0, zimm20")}
@@ -134,7 +136,9 @@ class Assembler:
     def push(self, statements: list[Statement], statement: Statement, *, macro: bool) -> None:
         """Read `statements` next."""
         if len(self._frames) > MAXIMUM_NESTING:
-            raise SourceFault(f"expansions are nested over {MAXIMUM_NESTING} deep", hint="does a macro call itself?")
+            raise SourceFault(
+                f"expansions are nested over {MAXIMUM_NESTING} deep", hint="does a macro call itself?"
+            )
         self._frames.append(_Frame(statements, macro, self.conditions.depth))
 
     def leave_macro(self) -> None:
@@ -192,7 +196,9 @@ class Assembler:
                 self.report(SourceFault(f"in the expansion: {fault.message}", 0, hint=fault.hint), statement)
             else:
                 shown = self.lines[fault.line - 1].rstrip("\r")
-                self._add(Diagnostic(self.filename, fault.line, fault.column + 1, fault.message, shown, fault.hint))
+                self._add(
+                    Diagnostic(self.filename, fault.line, fault.column + 1, fault.message, shown, fault.hint)
+                )
 
     def _add(self, diagnostic: Diagnostic) -> None:
         if diagnostic in self.diagnostics:
@@ -300,7 +306,9 @@ class Assembler:
     def _instruction(self, word: str, offset: int, start: int, statement: Statement) -> None:
         tokens = tokenise(statement.text, start)
         if word == "ldconst":
-            for instruction in self._load_constant(parse_operands(tokens, self._after_comma(tokens), self.scope), offset):
+            for instruction in self._load_constant(
+                parse_operands(tokens, self._after_comma(tokens), self.scope), offset
+            ):
                 self.emitter.emit_single(self.section, instruction, statement)
             return
         instruction = self._parse(word, tokens, offset)
@@ -313,7 +321,9 @@ class Assembler:
             if word in UNENCODABLE:
                 raise SourceFault(f"`{word}` has no public encoding and cannot be assembled", offset)
             names = [*all_mnemonics(), *self.macros]
-            raise SourceFault(f"there is no instruction or macro `{word}`", offset, hint=did_you_mean(word, names))
+            raise SourceFault(
+                f"there is no instruction or macro `{word}`", offset, hint=did_you_mean(word, names)
+            )
         return read_instruction(word, parse_operands(tokens, self._after_comma(tokens), self.scope), offset)
 
     @staticmethod
@@ -341,7 +351,9 @@ class Assembler:
             result.append(read_instruction("setzi", [target, Written("expr", low, value.offset)], offset))
         if high:
             source = target if low else Written(target.kind, 15, target.offset)
-            result.append(read_instruction("or", [target, source, Written("expr", high, value.offset)], offset))
+            result.append(
+                read_instruction("or", [target, source, Written("expr", high, value.offset)], offset)
+            )
         return result
 
     def _bundle(self, statement: Statement, start: int) -> None:
@@ -368,7 +380,9 @@ class Assembler:
             if word == "ldconst":
                 parts = self._load_constant(parse_operands(tokens, 0, self.scope), match.start(1))
                 if len(parts) != 1:
-                    raise SourceFault("this ldconst takes two instructions and fits in no bundle", match.start(1))
+                    raise SourceFault(
+                        "this ldconst takes two instructions and fits in no bundle", match.start(1)
+                    )
                 instructions.append(parts[0])
             else:
                 instructions.append(self._parse(word, tokens, match.start(1)))
@@ -411,7 +425,9 @@ class Assembler:
                 self.report(wrong[1], wrong[0])
 
 
-def assemble(source: str, *, filename: str = "<string>", defines: Mapping[str, int] | None = None) -> ObjectFile:
+def assemble(
+    source: str, *, filename: str = "<string>", defines: Mapping[str, int] | None = None
+) -> ObjectFile:
     """Assemble a source in the vendor's syntax.
 
     Args:

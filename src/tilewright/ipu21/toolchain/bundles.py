@@ -10,7 +10,9 @@ def check_registers(instruction: Instruction) -> None:
     """Refuse a load whose two destinations overlap (known: the vendor's assembler refuses it)."""
     if instruction.form.mnemonic != "ld2x64pace":
         return
-    first, second = (instruction.register(index) for index, _, _, plain in written_registers(instruction.form) if plain)
+    first, second = (
+        instruction.register(index) for index, _, _, plain in written_registers(instruction.form) if plain
+    )
     if first == second:
         raise SourceFault(
             "both halves of this load go to the same registers",

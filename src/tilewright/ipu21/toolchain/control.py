@@ -58,7 +58,9 @@ def condition_of(assembler: Assembler, word: str, text: str, start: int) -> bool
     if not isinstance(value, int):
         value_now = evaluate(value)
         if not isinstance(value_now, int):
-            raise SourceFault("the condition depends on an address", start, hint="only values known here can decide")
+            raise SourceFault(
+                "the condition depends on an address", start, hint="only values known here can decide"
+            )
         value = value_now
     return _COMPARISONS[word](value)
 

@@ -37,7 +37,9 @@ def _floats(code: str) -> Handler:
                 raise SourceFault("expected a number", token.offset)
             arguments.index += 1
             try:
-                data = struct.pack(code, sign * float(token.text.rstrip("f") if token.kind == "float" else token.text))
+                data = struct.pack(
+                    code, sign * float(token.text.rstrip("f") if token.kind == "float" else token.text)
+                )
             except (ValueError, OverflowError):
                 raise SourceFault(f"{token.text} is no number of this size", token.offset) from None
             assembler.section.append(data)

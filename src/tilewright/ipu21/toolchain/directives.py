@@ -134,7 +134,9 @@ def read_section(assembler: Assembler, text: str, start: int) -> Section:
             place = arguments.token.offset
             kind = arguments.name()
             if kind not in ("progbits", "nobits", "note"):
-                raise SourceFault(f"unknown section type @{kind}", place, hint="@progbits and @nobits are known")
+                raise SourceFault(
+                    f"unknown section type @{kind}", place, hint="@progbits and @nobits are known"
+                )
             kind = "progbits" if kind == "note" else kind
             if arguments.accept(","):
                 arguments.number("the entry size", 0, 1 << 20)  # merging is an optimisation nobody needs here
@@ -202,7 +204,11 @@ def _binding(binding: str) -> Handler:
             symbol = assembler.symbols.get(name)
             if symbol.private:
                 raise SourceFault(f"{name} is private to this file", place, hint="names starting with .L are")
-            if symbol.binding_stated and {symbol.binding, binding} != {"global", "weak"} and symbol.binding != binding:
+            if (
+                symbol.binding_stated
+                and {symbol.binding, binding} != {"global", "weak"}
+                and symbol.binding != binding
+            ):
                 raise SourceFault(f"{name} was declared {symbol.binding} before", place)
             # A name that is both global and weak is weak.
             symbol.binding = "weak" if "weak" in (symbol.binding, binding) else binding
@@ -234,7 +240,9 @@ def _type(assembler: Assembler, arguments: Arguments, statement: Statement) -> N
     kind = arguments.name()
     arguments.finish()
     if kind not in _SYMBOL_TYPES:
-        raise SourceFault(f"unknown symbol type @{kind}", place, hint="@function, @object and @notype are known")
+        raise SourceFault(
+            f"unknown symbol type @{kind}", place, hint="@function, @object and @notype are known"
+        )
     symbol.type = _SYMBOL_TYPES[kind]
 
 
@@ -332,7 +340,9 @@ HANDLERS: dict[str, Handler] = {
     ".altmacro": _unsupported("alternate macro syntax is"),
     ".comm": _unsupported("common symbols are"),
     ".org": _unsupported("moving the location is"),
-    **dict.fromkeys((".file", ".loc", ".ident", ".addrsig", ".addrsig_sym", ".extern", ".print", ".warning"), _ignored),
+    **dict.fromkeys(
+        (".file", ".loc", ".ident", ".addrsig", ".addrsig_sym", ".extern", ".print", ".warning"), _ignored
+    ),
 }
 
 _IGNORED_PREFIX = ".cfi_"
@@ -349,7 +359,9 @@ def run_directive(assembler: Assembler, word: str, text: str, start: int, statem
         from .assembler import CONTROL_WORDS
 
         known = [*HANDLERS, *DATA_HANDLERS, *CONTROL_WORDS]
-        raise SourceFault(f"there is no directive `{word}`", start - len(word), hint=did_you_mean(word, known))
+        raise SourceFault(
+            f"there is no directive `{word}`", start - len(word), hint=did_you_mean(word, known)
+        )
     if handler is _ignored:
         return
     if handler in (_section, _push_section):

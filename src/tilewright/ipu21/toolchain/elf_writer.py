@@ -28,13 +28,20 @@ class _Output:
     entry_size: int = 0
 
 
-def _assemble_file(
-    sections: Sequence[_Output], *, type_: int, entry: int = 0, segments: Sequence[tuple[int, int]] = ()
-) -> bytes:
-    """Lay out header, program headers, section bytes and section headers.
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """A PT_LOAD whose bytes start with section number `first`."""
 
-    `segments` pairs an index into `sections` with program header flags; each becomes one PT_LOAD.
-    """
+    first: int
+    address: int
+    size: int
+    permissions: int
+
+
+def _assemble_file(
+    sections: Sequence[_Output], *, type_: int, entry: int = 0, segments: Sequence[_Load] = ()
+) -> bytes:
+    """Lay out header, program headers, section bytes and section headers."""
     names = elf.StringTable()
     name_offsets = [names.add(section.name) for section in sections]
     names_offset = names.add(".shstrtab")
@@ -85,19 +92,18 @@ def _assemble_file(
         len(every),
     )
     position = elf.HEADER.size
-    for index, flags in segments:
-        section = every[index]
+    for load in segments:
         elf.PROGRAM_HEADER.pack_into(
             body,
             position,
             elf.PT_LOAD,
-            offsets[index],
-            section.address,
-            section.address,
-            len(section.data),
-            section.size,
-            flags,
-            section.alignment,
+            offsets[load.first],
+            load.address,
+            load.address,
+            load.size,
+            load.size,
+            load.permissions,
+            4,
         )
         position += elf.PROGRAM_HEADER.size
     return bytes(body)
@@ -148,7 +154,13 @@ def write_object(item: ObjectFile) -> bytes:
             if locals_end != number:
                 raise ObjectError(f"local symbol {symbol.name} stands after a global one", where=item.name)
             locals_end = number + 1
-        home = elf.SHN_ABS if symbol.absolute else elf.SHN_UNDEF if symbol.section is None else symbol.section + 1
+        home = (
+            elf.SHN_ABS
+            if symbol.absolute
+            else elf.SHN_UNDEF
+            if symbol.section is None
+            else symbol.section + 1
+        )
         table += elf.SYMBOL.pack(
             strings.add(symbol.name),
             symbol.value & 0xFFFFFFFF,
@@ -177,18 +189,26 @@ def write_object(item: ObjectFile) -> bytes:
 def write_image(image: LinkedImage) -> bytes:
     """Bytes of a linked file: one PT_LOAD and one section per segment, and an absolute symbol table."""
     outputs: list[_Output] = []
-    segments: list[tuple[int, int]] = []
-    for number, segment in enumerate(image.segments):
+    segments: list[_Load] = []
+    for segment in image.segments:
         letters = ("a", *(letter for letter in "wx" if letter in segment.flags))
-        name = (".text" if "x" in segment.flags else ".data") + (f".{number}" if number else "")
-        outputs.append(
-            _Output(name, elf.SHT_PROGBITS, _flag_bits("".join(letters)), segment.data, len(segment.data), 4, segment.address)
-        )
-        segments.append((number, 4 | (2 if "w" in segment.flags else 0) | (1 if "x" in segment.flags else 0)))
+        first = len(outputs)
+        starts = segment.sections or ((".text" if "x" in segment.flags else ".data", segment.address),)
+        ends = [address for _, address in starts[1:]] + [segment.end]
+        for (name, address), end in zip(starts, ends, strict=True):
+            data = segment.data[address - segment.address : end - segment.address]
+            # Only the first may be moved to an aligned file offset: the segment's bytes are contiguous.
+            alignment = 4 if len(outputs) == first else 1
+            flags = _flag_bits("".join(letters))
+            outputs.append(_Output(name, elf.SHT_PROGBITS, flags, data, len(data), alignment, address))
+        permissions = 4 | (2 if "w" in segment.flags else 0) | (1 if "x" in segment.flags else 0)
+        segments.append(_Load(first, segment.address, len(segment.data), permissions))
     strings = elf.StringTable()
     table = bytearray(elf.SYMBOL.size)
     for name, value in image.symbols.items():
-        table += elf.SYMBOL.pack(strings.add(name), value, 0, elf.BINDING_NUMBERS["global"] << 4, 0, elf.SHN_ABS)
+        table += elf.SYMBOL.pack(
+            strings.add(name), value, 0, elf.BINDING_NUMBERS["global"] << 4, 0, elf.SHN_ABS
+        )
     outputs.append(
         _Output(
             ".symtab", elf.SHT_SYMTAB, 0, bytes(table), len(table), 4, 0, len(outputs) + 2, 1, elf.SYMBOL.size

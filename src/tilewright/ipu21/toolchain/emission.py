@@ -90,11 +90,15 @@ class Emitter:
             section.require_alignment(8)
             if section.offset % 8:
                 raise SourceFault(
-                    f"{instruction.mnemonic} must be 8-byte aligned", instruction.offset, hint="put `.align 8` before it"
+                    f"{instruction.mnemonic} must be 8-byte aligned",
+                    instruction.offset,
+                    hint="put `.align 8` before it",
                 )
         self._place(section, (instruction,), statement)
 
-    def emit_bundle(self, section: Section, main: Instruction, aux: Instruction, statement: Statement) -> None:
+    def emit_bundle(
+        self, section: Section, main: Instruction, aux: Instruction, statement: Statement
+    ) -> None:
         """Place a bundle. Raises SourceFault when the two may not be issued together or not here."""
         if self.mode == "supervisor":
             raise SourceFault("a supervisor cannot issue bundles", main.offset, hint="is `.worker` missing?")
@@ -126,18 +130,27 @@ class Emitter:
     def _open_code(self, section: Section, offset: int) -> None:
         if not section.executable or section.type == "nobits":
             raise SourceFault(
-                f"section {section.name} is not executable", offset, hint='use .text or .section name,"ax",@progbits'
+                f"section {section.name} is not executable",
+                offset,
+                hint='use .text or .section name,"ax",@progbits',
             )
         if section.offset % 4:
-            raise SourceFault("instructions must be 4-byte aligned", offset, hint="put `.align 4` before this one")
+            raise SourceFault(
+                "instructions must be 4-byte aligned", offset, hint="put `.align 4` before this one"
+            )
         section.require_alignment(4)
 
-    def _place_bundle(self, section: Section, main: Instruction, aux: Instruction, statement: Statement) -> None:
+    def _place_bundle(
+        self, section: Section, main: Instruction, aux: Instruction, statement: Statement
+    ) -> None:
         self._place(section, (main, aux), statement)
 
     def _place(self, section: Section, instructions: tuple[Instruction, ...], statement: Statement) -> None:
         coissue = len(instructions) == 2
-        self.code.setdefault(section, {})[section.offset] = (tuple(item.form for item in instructions), statement)
+        self.code.setdefault(section, {})[section.offset] = (
+            tuple(item.form for item in instructions),
+            statement,
+        )
         for instruction in instructions:
             encoded = encode_instruction(instruction, coissue=coissue, final=False)
             if encoded is None:
@@ -207,7 +220,9 @@ class Emitter:
             chosen = relocations.BY_SPELLING.get(value.modifier)
             if chosen is None:
                 known = ", ".join(f"@{spelling}" for spelling in relocations.BY_SPELLING)
-                raise SourceFault(f"there is no relocation @{value.modifier}", fixup.place, hint=f"there are {known}")
+                raise SourceFault(
+                    f"there is no relocation @{value.modifier}", fixup.place, hint=f"there are {known}"
+                )
             if relocations.TYPES[chosen].size != fixup.size:
                 raise SourceFault(
                     f"@{value.modifier} fills {relocations.TYPES[chosen].size} bytes, this item has {fixup.size}",
@@ -228,7 +243,11 @@ class Emitter:
         for number in range(value + 1):
             found = code.get(body.start + 8 * number)
             if found is None:
-                what = "ends before its body does" if body.start + 8 * number >= body.section.offset else "has data here"
+                what = (
+                    "ends before its body does"
+                    if body.start + 8 * number >= body.section.offset
+                    else "has data here"
+                )
                 return body.statement, SourceFault(
                     f"the body of this rpt is {value + 1} bundle{'s' if value else ''}, but the section {what} "
                     f"(bundle {number + 1})",
@@ -253,5 +272,7 @@ class Emitter:
 def pack(value: int, size: int, place: int) -> bytes:
     """Little-endian bytes of a signed or unsigned number. Raises SourceFault when it does not fit."""
     if not -(1 << (8 * size - 1)) <= value < 1 << (8 * size):
-        raise SourceFault(f"{value} ({value:#x}) does not fit in {size} byte{'s' if size != 1 else ''}", place)
+        raise SourceFault(
+            f"{value} ({value:#x}) does not fit in {size} byte{'s' if size != 1 else ''}", place
+        )
     return (value & ((1 << (8 * size)) - 1)).to_bytes(size, "little")

@@ -147,7 +147,9 @@ def combine(operator: str, left: Value, right: Value, offset: int) -> Value:
         return _fold_numbers(operator, left, right, offset)
     for operand in (left, right):
         if isinstance(operand, Address) and operand.modifier is not None:
-            raise SourceFault("nothing can be computed with a relocated symbol", offset, hint="write (a+b)@modifier")
+            raise SourceFault(
+                "nothing can be computed with a relocated symbol", offset, hint="write (a+b)@modifier"
+            )
     if operator == "+":
         if isinstance(left, Address) and isinstance(right, int):
             return Address(left.symbol, left.addend + right)

@@ -60,7 +60,12 @@ def read_instruction(mnemonic: str, operands: list[Written], offset: int) -> Ins
 
 def _named(operand: Operand, value: Value, offset: int) -> Value:
     """`value` with a control register's number put into the space the operand counts in."""
-    if isinstance(value, Address) and value.modifier is None and not value.symbol.defined and value.addend == 0:
+    if (
+        isinstance(value, Address)
+        and value.modifier is None
+        and not value.symbol.defined
+        and value.addend == 0
+    ):
         number = csr_number(value.symbol.name)
         if number is not None:
             value = number
@@ -88,7 +93,9 @@ def _normalised(operand: Operand, value: int) -> int:
 
 def _settle(candidate: Candidate, written: list[Value], operands: list[Written]) -> list[Value]:
     values: list[Value] = []
-    for operand, argument, fixed in zip(candidate.form.operands, candidate.arguments, candidate.values, strict=True):
+    for operand, argument, fixed in zip(
+        candidate.form.operands, candidate.arguments, candidate.values, strict=True
+    ):
         if argument is None:
             values.append(fixed)
             continue
@@ -116,7 +123,9 @@ def _relocation(operand: Operand, form: Form, value: Address, offset: int) -> in
         raise SourceFault(
             f"this operand of `{form.mnemonic}` must be known when assembling, but {value.symbol.name} is an address",
             offset,
-            hint="no relocation fills it" if operand.kind != "simm" else "a sign-extended field cannot hold an address",
+            hint="no relocation fills it"
+            if operand.kind != "simm"
+            else "a sign-extended field cannot hold an address",
         )
     return number
 
@@ -225,10 +234,14 @@ def _out_of_range(instruction: Instruction, index: int, value: Value) -> SourceF
         low, high = operand.minimum, operand.maximum
         if candidate.negated:
             low, high = -high, -low
-        ranges.append(f"{low:#x} to {high:#x} in steps of {operand.step:#x}" if operand.step > 1 else f"{low} to {high}")
+        ranges.append(
+            f"{low:#x} to {high:#x} in steps of {operand.step:#x}" if operand.step > 1 else f"{low} to {high}"
+        )
     shown = f"{value} ({value:#x})" if isinstance(value, int) and abs(value) > 9 else str(value)
     return SourceFault(
-        f"{shown} does not fit `{instruction.mnemonic}`", offset, hint="it takes " + " or ".join(dict.fromkeys(ranges))
+        f"{shown} does not fit `{instruction.mnemonic}`",
+        offset,
+        hint="it takes " + " or ".join(dict.fromkeys(ranges)),
     )
 
 

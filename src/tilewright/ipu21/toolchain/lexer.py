@@ -52,7 +52,9 @@ def tokenise(text: str, start: int = 0, end: int | None = None) -> list[Token]:
         kind = found.lastgroup
         assert kind is not None  # every alternative of the pattern is named
         start_of_token = found.start(kind)
-        tokens.append(Token("number" if kind == "decimal" else kind, text[start_of_token : found.end()], start_of_token))
+        tokens.append(
+            Token("number" if kind == "decimal" else kind, text[start_of_token : found.end()], start_of_token)
+        )
         position = found.end()
 
 

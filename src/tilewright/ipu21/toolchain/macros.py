@@ -180,7 +180,10 @@ def expand(
             statements.append(Statement(statement.text, statement.line, statement.column, expansion))
             continue
         cut, wrong = cut_statements(
-            _USE.sub(replace, statement.text), line=statement.line, column=statement.column, expansion=expansion
+            _USE.sub(replace, statement.text),
+            line=statement.line,
+            column=statement.column,
+            expansion=expansion,
         )
         statements += cut
         faults += wrong

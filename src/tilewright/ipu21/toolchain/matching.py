@@ -53,7 +53,9 @@ def _direct(form: Form) -> list[tuple[Key, Candidate]]:
             return entries
         if form.mnemonic == "ld64a32":
             return entries
-        arguments = [index if index < position else None if index == position else index - 1 for index in range(count)]
+        arguments = [
+            index if index < position else None if index == position else index - 1 for index in range(count)
+        ]
         values = [MAIN_ZERO if index == position else 0 for index in range(count)]
         short = keys[:position] + keys[position + 1 :]
         entries.append((short, Candidate(form, tuple(arguments), tuple(values))))
@@ -70,14 +72,18 @@ def readings(mnemonic: str) -> dict[Key, tuple[Candidate, ...]] | None:
     for alias in ALIASES:
         if alias.mnemonic != mnemonic:
             continue
-        key = tuple(kind if kind in ("mreg", "areg", "mpair", "apair", "aquad") else EXPRESSION for kind in alias.operands)
+        key = tuple(
+            kind if kind in ("mreg", "areg", "mpair", "apair", "aquad") else EXPRESSION
+            for kind in alias.operands
+        )
         targets = [alias.form]
         if alias.negated:
             # The negated immediate may fit the zero-extended sibling where it does not fit the sign-extended form.
             targets += [
                 form
                 for form in forms_named(alias.form.mnemonic)
-                if form is not alias.form and tuple(map(_key, form.operands)) == tuple(map(_key, alias.form.operands))
+                if form is not alias.form
+                and tuple(map(_key, form.operands)) == tuple(map(_key, alias.form.operands))
             ]
         for target in targets:
             found.setdefault(key, []).append(Candidate(target, alias.arguments, alias.values, alias.negated))
@@ -93,7 +99,14 @@ def all_mnemonics() -> tuple[str, ...]:
 
 
 def _spelled(key: Key) -> str:
-    names = {"mreg": "$m", "areg": "$a", "mpair": "$m:pair", "apair": "$a:pair", "aquad": "$a:quad", EXPRESSION: "number"}
+    names = {
+        "mreg": "$m",
+        "areg": "$a",
+        "mpair": "$m:pair",
+        "apair": "$a:pair",
+        "aquad": "$a:quad",
+        EXPRESSION: "number",
+    }
     words = []
     for kind in key:
         for name, shown in names.items():
@@ -118,7 +131,9 @@ def match(mnemonic: str, operands: list[Written], offset: int) -> tuple[Candidat
     """Candidates for an instruction as written. Raises SourceFault naming what would be accepted."""
     table = readings(mnemonic)
     if table is None:
-        raise SourceFault(f"there is no instruction `{mnemonic}`", offset, hint=did_you_mean(mnemonic, all_mnemonics()))
+        raise SourceFault(
+            f"there is no instruction `{mnemonic}`", offset, hint=did_you_mean(mnemonic, all_mnemonics())
+        )
     key = tuple(operand.kind for operand in operands)
     found = table.get(key)
     if found is not None:
@@ -127,7 +142,11 @@ def match(mnemonic: str, operands: list[Written], offset: int) -> tuple[Candidat
         if other in table:
             return table[other]
     # `$azero` is written for register 15 of either file where a zero address is meant (known: published kernels).
-    zeros = [index for index, operand in enumerate(operands) if operand.kind == "areg" and operand.value == AUX_ZERO]
+    zeros = [
+        index
+        for index, operand in enumerate(operands)
+        if operand.kind == "areg" and operand.value == AUX_ZERO
+    ]
     if zeros:
         swapped = tuple("mreg" if index in zeros and index else kind for index, kind in enumerate(key))
         if swapped in table:

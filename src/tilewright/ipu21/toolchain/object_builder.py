@@ -31,7 +31,9 @@ def build_object(assembler: Assembler) -> ObjectFile:
     homes = {symbol.section for symbol in named if symbol.section is not None}
     used = {entry.value.symbol.section for entry in assembler.emitter.relocations}
     kept = [
-        section for section in assembler.sections.values() if section.offset or section in homes or section in used
+        section
+        for section in assembler.sections.values()
+        if section.offset or section in homes or section in used
     ]
     indices = {section: index for index, section in enumerate(kept)}
 
@@ -43,7 +45,9 @@ def build_object(assembler: Assembler) -> ObjectFile:
         if symbol.section is None:
             if symbol.private:
                 name = symbol.name
-                text = f"label {name.split()[1]}: does not follow" if " " in name else f"{name} is not defined"
+                text = (
+                    f"label {name.split()[1]}: does not follow" if " " in name else f"{name} is not defined"
+                )
                 assembler.report(SourceFault(text, entry.place), entry.statement)
                 continue
             needed[symbol] = None
@@ -83,7 +87,9 @@ def build_object(assembler: Assembler) -> ObjectFile:
         if not -(1 << 31) <= addend < 1 << 31:
             assembler.report(SourceFault(f"offset {addend} is too large", entry.place), entry.statement)
             continue
-        result.sections[indices[entry.section]].relocations.append(Relocation(entry.offset, entry.type, number, addend))
+        result.sections[indices[entry.section]].relocations.append(
+            Relocation(entry.offset, entry.type, number, addend)
+        )
     return result
 
 
@@ -101,7 +107,13 @@ def _object_symbol(
     size = symbol.size if isinstance(symbol.size, int) else 0
     if symbol.section is not None:
         return ObjectSymbol(
-            symbol.name, symbol.offset, size, binding, symbol.type, indices[symbol.section], hidden=symbol.hidden
+            symbol.name,
+            symbol.offset,
+            size,
+            binding,
+            symbol.type,
+            indices[symbol.section],
+            hidden=symbol.hidden,
         )
     if symbol.value is not None:
         if binding == "local":
@@ -119,7 +131,9 @@ def _object_symbol(
             return ObjectSymbol(symbol.name, value & 0xFFFFFFFF, size, binding, symbol.type, absolute=True)
         target = value.symbol
         if target.section is None:
-            assembler.report(SourceFault(f"{symbol.name} stands for the undefined {target.name}"), symbol.defined_by)
+            assembler.report(
+                SourceFault(f"{symbol.name} stands for the undefined {target.name}"), symbol.defined_by
+            )
             return None
         return ObjectSymbol(
             symbol.name, target.offset + value.addend, size, binding, symbol.type, indices[target.section]

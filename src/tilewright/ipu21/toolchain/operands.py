@@ -71,5 +71,7 @@ def parse_operands(tokens: Sequence[Token], index: int, scope: Scope) -> list[Wr
         if token.kind == "end":
             return operands
         if token.text != ",":
-            raise SourceFault(f"expected `,` or the end of the instruction, found `{token.text}`", token.offset)
+            raise SourceFault(
+                f"expected `,` or the end of the instruction, found `{token.text}`", token.offset
+            )
         index += 1

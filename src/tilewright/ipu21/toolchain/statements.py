@@ -95,7 +95,11 @@ def cut_statements(
                 last, first_line, first_column = match.end(), line, match.end() - line_start
         elif kind == "{":
             if bundle is not None:
-                faults.append(CutFault("`{` inside a bundle", *bundle, hint="close the bundle that starts here with `}`"))
+                faults.append(
+                    CutFault(
+                        "`{` inside a bundle", *bundle, hint="close the bundle that starts here with `}`"
+                    )
+                )
             bundle = (line, start - line_start)
         elif kind == "}":
             if bundle is None:
@@ -110,7 +114,12 @@ def cut_statements(
         elif kind in "\"'":
             continue
         else:
-            if kind == "#" and not "".join(pieces).strip() and not source[last:start].strip() and _PREPROCESSOR.match(token):
+            if (
+                kind == "#"
+                and not "".join(pieces).strip()
+                and not source[last:start].strip()
+                and _PREPROCESSOR.match(token)
+            ):
                 faults.append(
                     CutFault(
                         "preprocessor lines are not supported",

@@ -64,7 +64,9 @@ class Section:
         """Add bytes. Raises SourceFault for content in a nobits section or an outsized section."""
         if self.type == "nobits":
             if any(data):
-                raise SourceFault(f"section {self.name} holds no bytes, only reserved space", hint="use .data or .space")
+                raise SourceFault(
+                    f"section {self.name} holds no bytes, only reserved space", hint="use .data or .space"
+                )
             self.reserve(len(data))
             return
         if len(self.data) + len(data) > MAXIMUM_SECTION_BYTES:

@@ -1,0 +1,71 @@
+"""A linked program for one tile: bytes at absolute addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...errors import ObjectError
+from ..isa.decode import provisional_mask
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedSegment:
+    """Bytes at `address`. `flags` holds r, w, x; `sections` names what went in, with addresses."""
+
+    address: int
+    data: bytes
+    flags: str
+    sections: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def end(self) -> int:
+        return self.address + len(self.data)
+
+
+@dataclass(slots=True)
+class LinkedImage:
+    """Segments by rising address, symbols (globals, and local functions) by name, and the entry address.
+
+    `provisional` lists (address, word) of the instruction words that rest on a number which is not public; an image
+    with any of them is for the simulator only.
+    """
+
+    segments: tuple[LinkedSegment, ...] = ()
+    symbols: dict[str, int] = field(default_factory=dict)
+    entry: int | None = None
+    provisional: tuple[tuple[int, int], ...] = ()
+
+    def to_elf(self) -> bytes:
+        """ELF32 executable: one PT_LOAD per segment and an absolute symbol table. Equal images give equal bytes."""
+        from .elf_writer import write_image
+
+        return write_image(self)
+
+    @classmethod
+    def from_elf(cls, data: bytes, *, name: str = "<image>") -> LinkedImage:
+        """Read an image. Raises ObjectError naming `name` and the place of the fault."""
+        from .elf_reader import read_image
+
+        return read_image(data, name=name)
+
+    def read(self, address: int, size: int) -> bytes:
+        """`size` bytes at `address`. Raises ObjectError when no one segment holds them."""
+        for segment in self.segments:
+            if segment.address <= address and address + size <= segment.end:
+                return segment.data[address - segment.address : address - segment.address + size]
+        raise ObjectError(f"no segment holds {size} bytes at {address:#x}")
+
+
+def provisional_words(address: int, code: bytes) -> list[tuple[int, int]]:
+    """(address, word) of words in `code` whose number is not public. The payload of `sendpicp` is no instruction."""
+    words = np.frombuffer(code[: len(code) // 4 * 4], dtype="<u4").astype(np.uint32)
+    found = provisional_mask(words)
+    result: list[tuple[int, int]] = []
+    for index in np.flatnonzero(found):
+        # `sendpicp` is 8-byte aligned and its payload follows; the top bits of no other word are all set.
+        if index and (address + 4 * int(index)) % 8 == 4 and int(words[index - 1]) >> 28 == 0xF:
+            continue
+        result.append((address + 4 * int(index), int(words[index])))
+    return result

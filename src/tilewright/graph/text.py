@@ -21,7 +21,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tilewright.errors import GraphError, TilewrightError
+from tilewright.errors import GraphError, TilewrightError, UsageError
 from tilewright.operators import operator
 from tilewright.operators.operator import Attribute
 from tilewright.tensor_type import TensorType
@@ -116,6 +116,8 @@ class _Parser:
         """Run `action`, giving an error without a place the place of `token`."""
         try:
             return action(*arguments)
+        except UsageError:  # a file beside the text, which the error names
+            raise
         except TilewrightError as error:
             place = f"{self._tokens.filename}:{token.line}:{token.column}"
             error.where = place if error.where is None else f"{place} ({error.where})"

@@ -2,6 +2,7 @@
 
 from .assembler import assemble
 from .diagnostics import AssemblyFaults, Diagnostic
+from .disassembler import disassemble
 from .image import LinkedImage, LinkedSegment
 from .linker import CODE_REGION, link
 from .objects import ObjectFile, ObjectSection, ObjectSymbol, Relocation
@@ -17,5 +18,6 @@ __all__ = [
     "ObjectSymbol",
     "Relocation",
     "assemble",
+    "disassemble",
     "link",
 ]

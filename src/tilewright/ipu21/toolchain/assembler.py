@@ -332,7 +332,8 @@ class Assembler:
         return 1 if tokens[0].text == "," else 0
 
     def _load_constant(self, operands: list[Written], offset: int) -> list[Instruction]:
-        """`ldconst` as one or two instructions: setzi below 2^20, `or` with a high immediate, or both (known).
+        """`ldconst` as one or two instructions: setzi below 2^20, `or` with a high immediate, or both
+        (known).
 
         An address takes one setzi: all of tile memory lies below 2^20.
         """
@@ -436,6 +437,7 @@ def assemble(
         defines: names with values, as if `.set` stood at the top.
 
     Raises:
-        AssemblyFaults (an AssemblyError): every fault of the source, up to a limit, with line, column and caret.
+        AssemblyFaults (an AssemblyError): every fault of the source, up to a limit, with line, column and
+        caret.
     """
     return Assembler(source, filename, defines or {}).run()

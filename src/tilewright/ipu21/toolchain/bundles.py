@@ -5,6 +5,8 @@ from __future__ import annotations
 from .diagnostics import SourceFault
 from .instructions import Instruction, written_registers
 
+_TWO_DISCARDS = "zero registers count too; discard two results into different ones, such as $a14:15 and $a8:9"
+
 
 def check_registers(instruction: Instruction) -> None:
     """Refuse a load whose two destinations overlap (known: the vendor's assembler refuses it)."""
@@ -24,8 +26,8 @@ def check_registers(instruction: Instruction) -> None:
 def check_bundle(main: Instruction, aux: Instruction) -> None:
     """Raise SourceFault unless the two can be one bundle, main pipeline first.
 
-    Known: a register written by both halves is refused, the zero registers and the unwritten element of `ld64a32`
-    included.
+    Known: a register written by both halves is refused, the zero registers and the unwritten element of
+    `ld64a32` included.
     """
     if main.form.pipeline == "aux" and aux.form.pipeline == "main":
         raise SourceFault(
@@ -49,9 +51,7 @@ def check_bundle(main: Instruction, aux: Instruction) -> None:
             raise SourceFault(
                 f"both halves of the bundle write $a{register}",
                 aux.offset,
-                hint="the zero registers count too; to discard two results use different ones, such as $a14:15 and $a8:9"
-                if register >= 14
-                else None,
+                hint=_TWO_DISCARDS if register >= 14 else None,
             )
 
 

@@ -50,7 +50,9 @@ class SymbolEntry:
 
 
 class ElfTables:
-    """Header, section headers and tables of one file. Every access raises ObjectError when it leaves the file."""
+    """Header, section headers and tables of one file. Every access raises ObjectError when it leaves the
+    file.
+    """
 
     def __init__(self, data: bytes, name: str) -> None:
         self.data = data

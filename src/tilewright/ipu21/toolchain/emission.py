@@ -165,7 +165,7 @@ class Emitter:
             raise SourceFault(
                 "the body of this rpt would not be 8-byte aligned",
                 instruction.offset,
-                hint="bundle the rpt with fnop or drop the fnop, put a nop before it, or use .allow_optimizations",
+                hint="bundle the rpt with fnop (or drop the fnop), put a nop before it, or .allow_optimizations",
             )
         self.repeats.append(RepeatBody(section, section.offset, instruction, statement))
 
@@ -224,10 +224,8 @@ class Emitter:
                     f"there is no relocation @{value.modifier}", fixup.place, hint=f"there are {known}"
                 )
             if relocations.TYPES[chosen].size != fixup.size:
-                raise SourceFault(
-                    f"@{value.modifier} fills {relocations.TYPES[chosen].size} bytes, this item has {fixup.size}",
-                    fixup.place,
-                )
+                size = relocations.TYPES[chosen].size
+                raise SourceFault(f"@{value.modifier} fills {size} bytes, this has {fixup.size}", fixup.place)
             number = chosen
         self.relocations.append(
             PlacedRelocation(fixup.section, fixup.offset, number, value, fixup.statement, fixup.place)
@@ -249,15 +247,15 @@ class Emitter:
                     else "has data here"
                 )
                 return body.statement, SourceFault(
-                    f"the body of this rpt is {value + 1} bundle{'s' if value else ''}, but the section {what} "
-                    f"(bundle {number + 1})",
+                    f"the body of this rpt is {value + 1} bundle{'s' if value else ''}, but the section {what}"
+                    f" (bundle {number + 1})",
                     instruction.offset,
                     hint="the second operand counts bundles minus one",
                 )
             forms, statement = found
             if len(forms) != 2:
                 return statement, SourceFault(
-                    f"this instruction is in the body of the rpt on line {body.statement.line}, which takes bundles only",
+                    f"the body of the rpt on line {body.statement.line} takes bundles only",
                     hint="write { instruction ; fnop } or { nop ; instruction }, or check the body's length",
                 )
             bad = next((item for item in forms if item.flags & {"control", "system"}), None)

@@ -28,8 +28,8 @@ class LinkedSegment:
 class LinkedImage:
     """Segments by rising address, symbols (globals, and local functions) by name, and the entry address.
 
-    `provisional` lists (address, word) of the instruction words that rest on a number which is not public; an image
-    with any of them is for the simulator only.
+    `provisional` lists (address, word) of the instruction words that rest on a number which is not public;
+    an image with any of them is for the simulator only.
     """
 
     segments: tuple[LinkedSegment, ...] = ()
@@ -38,7 +38,9 @@ class LinkedImage:
     provisional: tuple[tuple[int, int], ...] = ()
 
     def to_elf(self) -> bytes:
-        """ELF32 executable: one PT_LOAD per segment and an absolute symbol table. Equal images give equal bytes."""
+        """ELF32 executable: one PT_LOAD per segment and an absolute symbol table. Equal images give equal
+        bytes.
+        """
         from .elf_writer import write_image
 
         return write_image(self)
@@ -59,7 +61,9 @@ class LinkedImage:
 
 
 def provisional_words(address: int, code: bytes) -> list[tuple[int, int]]:
-    """(address, word) of words in `code` whose number is not public. The payload of `sendpicp` is no instruction."""
+    """(address, word) of words in `code` whose number is not public. The payload of `sendpicp` is no
+    instruction.
+    """
     words = np.frombuffer(code[: len(code) // 4 * 4], dtype="<u4").astype(np.uint32)
     found = provisional_mask(words)
     result: list[tuple[int, int]] = []

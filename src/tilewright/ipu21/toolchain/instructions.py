@@ -115,13 +115,13 @@ def _relocation(operand: Operand, form: Form, value: Address, offset: int) -> in
         if number is None:
             known = ", ".join(f"@{spelling}" for spelling in relocations.BY_SPELLING)
             raise SourceFault(f"there is no relocation @{value.modifier}", offset, hint=f"there are {known}")
-        if number != _natural(operand, form) and not _fits(relocations.TYPES[number], operand):
+        if number != natural_relocation(operand, form) and not fills(relocations.TYPES[number], operand):
             raise SourceFault(f"@{value.modifier} does not fill this operand of `{form.mnemonic}`", offset)
         return number
-    number = _natural(operand, form)
+    number = natural_relocation(operand, form)
     if number is None:
         raise SourceFault(
-            f"this operand of `{form.mnemonic}` must be known when assembling, but {value.symbol.name} is an address",
+            f"`{form.mnemonic}` needs a number here, but {value.symbol.name} is known only after linking",
             offset,
             hint="no relocation fills it"
             if operand.kind != "simm"
@@ -130,7 +130,8 @@ def _relocation(operand: Operand, form: Form, value: Address, offset: int) -> in
     return number
 
 
-def _natural(operand: Operand, form: Form) -> int | None:
+def natural_relocation(operand: Operand, form: Form) -> int | None:
+    """The relocation type an address in this operand takes without being told, or None if there is none."""
     if operand.kind == "word_address":
         return relocations.R19_S2
     if operand.kind != "uimm":
@@ -145,7 +146,8 @@ def _natural(operand: Operand, form: Form) -> int | None:
     return None
 
 
-def _fits(kind: relocations.RelocationType, operand: Operand) -> bool:
+def fills(kind: relocations.RelocationType, operand: Operand) -> bool:
+    """True if the relocation writes exactly this operand's bits."""
     return (
         operand.pieces[0][0] == 0
         and len(operand.pieces) == 1
@@ -193,7 +195,10 @@ def encode_instruction(instruction: Instruction, *, coissue: bool, final: bool) 
             place = _written_offset(instruction, candidate, index)
             if len(relocated) > 1:
                 raise SourceFault("two operands of one instruction cannot both be addresses", place)
-            if candidate is not instruction.candidates[-1] and _natural(form.operands[index], form) is None:
+            if (
+                candidate is not instruction.candidates[-1]
+                and natural_relocation(form.operands[index], form) is None
+            ):
                 continue
             if candidate.arguments[index] in candidate.negated:
                 raise SourceFault("an address cannot be negated", place)
@@ -247,7 +252,9 @@ def _out_of_range(instruction: Instruction, index: int, value: Value) -> SourceF
 
 @functools.cache
 def written_registers(form: Form) -> tuple[tuple[int, str, int, bool], ...]:
-    """Registers a form writes: (operand index, file `m` or `a`, how many from its number, is a plain destination)."""
+    """Registers a form writes: (operand index, file `m` or `a`, how many from its number, is a plain
+    destination).
+    """
     found = []
     for index, operand in enumerate(form.operands):
         if not operand.is_register:

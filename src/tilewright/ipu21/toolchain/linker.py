@@ -40,12 +40,13 @@ def link(
         intervals: half-open address ranges for sections, all inside the executable region 0.
         data_intervals: ranges for sections that are not executable; without them data shares `intervals`.
         entry: symbol whose address becomes the image's entry.
-        roots: symbols that must stay. With an entry or roots, sections nothing leads to are left out; with neither,
-            every allocated section stays.
+        roots: symbols that must stay. With an entry or roots, sections nothing leads to are left out; with
+            neither, every allocated section stays.
         externals: addresses of names defined elsewhere; they override definitions in the objects.
 
     Raises:
-        LinkError: duplicate or undefined symbols (all at once), lack of room, or a value its relocation cannot hold.
+        LinkError: duplicate or undefined symbols (all at once), lack of room, or a value its relocation
+        cannot hold.
     """
     outside = dict(externals or {})
     for name, address in outside.items():
@@ -108,7 +109,9 @@ def _symbols(
     globals_: Globals,
     externals: Mapping[str, int],
 ) -> dict[str, int]:
-    """Addresses of kept globals, then of local functions whose name nothing else has taken; each in input order."""
+    """Addresses of kept globals, then of local functions whose name nothing else has taken; each in input
+    order.
+    """
     result: dict[str, int] = {}
     for item in objects:
         for symbol in item.symbols:

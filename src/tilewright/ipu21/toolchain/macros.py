@@ -61,7 +61,9 @@ def parse_parameters(text: str, start: int) -> tuple[Parameter, ...]:
 
 
 def _argument(text: str, start: int) -> tuple[str, int]:
-    """One argument from `start`, up to a comma or a blank that separates. Returns it and the position behind it."""
+    """One argument from `start`, up to a comma or a blank that separates. Returns it and the position behind
+    it.
+    """
     position, length = start, len(text)
     while position < length and text[position].isspace():
         position += 1
@@ -105,7 +107,9 @@ def _unquoted(text: str) -> str:
 
 
 def split_arguments(text: str, start: int) -> list[tuple[str, int]]:
-    """Arguments of a call with where each starts: by commas, or by blanks that do not belong to an expression."""
+    """Arguments of a call with where each starts: by commas, or by blanks that do not belong to an
+    expression.
+    """
     arguments: list[tuple[str, int]] = []
     position = start
     while position < len(text):
@@ -124,7 +128,9 @@ def split_arguments(text: str, start: int) -> list[tuple[str, int]]:
 
 
 def bind_arguments(macro: Macro, text: str, start: int) -> dict[str, str]:
-    """Parameter name -> replacement for a call. Raises SourceFault for too many, missing or unknown arguments."""
+    """Parameter name -> replacement for a call. Raises SourceFault for too many, missing or unknown
+    arguments.
+    """
     bound: dict[str, str] = {}
     names = [parameter.name for parameter in macro.parameters]
     index = 0

@@ -12,7 +12,8 @@ from .diagnostics import SourceFault, did_you_mean
 from .operands import EXPRESSION, Written
 
 _PREFERENCE = {"simm": 0, "uimm": 1, "word_address": 1, "uimm_shl20": 2}
-"""Order in which immediate kinds are tried: the vendor's assembler takes the sign-extended one when it fits (known)."""
+"""Order in which immediate kinds are tried: the vendor's assembler takes the sign-extended one when it fits
+(known)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ def _key(operand: Operand) -> str:
 
 
 def _direct(form: Form) -> list[tuple[Key, Candidate]]:
-    """The form as the table writes it, and loads and stores with one of the address registers left out ($m15)."""
+    """The form as the table writes it, and loads and stores with one of the address registers left out
+    ($m15).
+    """
     keys = tuple(_key(operand) for operand in form.operands)
     count = len(keys)
     entries = [(keys, Candidate(form, tuple(range(count)), (0,) * count))]
@@ -78,7 +81,8 @@ def readings(mnemonic: str) -> dict[Key, tuple[Candidate, ...]] | None:
         )
         targets = [alias.form]
         if alias.negated:
-            # The negated immediate may fit the zero-extended sibling where it does not fit the sign-extended form.
+            # The negated immediate may fit the zero-extended sibling where it does not fit the sign-
+            # extended form.
             targets += [
                 form
                 for form in forms_named(alias.form.mnemonic)
@@ -117,7 +121,9 @@ def _spelled(key: Key) -> str:
 
 
 def _related(key: Key) -> list[Key]:
-    """Other spellings of the same operands: `:B` for `:BL` and the reverse, `:BL` for `:B` (known: both occur)."""
+    """Other spellings of the same operands: `:B` for `:BL` and the reverse, `:BL` for `:B` (known: both
+    occur).
+    """
     related = []
     for index, kind in enumerate(key):
         if kind.endswith(":B"):
@@ -141,7 +147,8 @@ def match(mnemonic: str, operands: list[Written], offset: int) -> tuple[Candidat
     for other in _related(key):
         if other in table:
             return table[other]
-    # `$azero` is written for register 15 of either file where a zero address is meant (known: published kernels).
+    # `$azero` is written for register 15 of either file where a zero address is meant (known: published
+    # kernels).
     zeros = [
         index
         for index, operand in enumerate(operands)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def build_object(assembler: Assembler) -> ObjectFile:
     """Sections with content, symbols (locals first) and relocations. Faults are reported to the assembler.
 
-    Private labels (`.L`, numeric) are reached through their section's symbol; every other label keeps its name.
+    Private labels (`.L`, numeric) are reached through their section's symbol; every other label keeps its
+    name.
     """
     for symbol, statement, place in assembler.sizes:
         try:

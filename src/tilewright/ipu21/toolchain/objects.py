@@ -44,7 +44,9 @@ class ObjectSymbol:
 
 @dataclass(slots=True)
 class ObjectSection:
-    """`flags` holds letters: a(llocated), w(ritable), x (executable). `size` counts a nobits section's bytes too."""
+    """`flags` holds letters: a(llocated), w(ritable), x (executable). `size` counts a nobits section's bytes
+    too.
+    """
 
     name: str
     data: bytes = b""

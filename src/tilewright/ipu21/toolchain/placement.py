@@ -63,7 +63,9 @@ class Cursor:
         return self._intervals[self._index][1]
 
     def take(self, size: int, alignment: int, name: str) -> int:
-        """An aligned address with room for `size` bytes. Raises LinkError when no interval is left that has it."""
+        """An aligned address with room for `size` bytes. Raises LinkError when no interval is left that has
+        it.
+        """
         while self._index < len(self._intervals):
             begin, end = self._intervals[self._index]
             address = -(-max(self._next, begin) // alignment) * alignment
@@ -99,9 +101,8 @@ def place_sections(
         for begin, end in data_intervals:
             for other_begin, other_end in intervals:
                 if begin < other_end and other_begin < end:
-                    raise LinkError(
-                        f"data interval {begin:#x}..{end:#x} overlaps executable {other_begin:#x}..{other_end:#x}"
-                    )
+                    code_range = f"{other_begin:#x}..{other_end:#x}"
+                    raise LinkError(f"data interval {begin:#x}..{end:#x} overlaps executable {code_range}")
     placed = []
     for number, index in kept:
         section = objects[number].sections[index]

@@ -29,7 +29,9 @@ R21 = 17
 
 @dataclass(frozen=True, slots=True)
 class RelocationType:
-    """One type: `size` bytes touched, value >> `shift` stored in `bits` bits (relative to tile memory if `relative`)."""
+    """One type: `size` bytes touched, value >> `shift` stored in `bits` bits (relative to tile memory if
+    `relative`).
+    """
 
     number: int
     name: str
@@ -72,12 +74,14 @@ BY_SPELLING: dict[str, int] = {
     **{kind.spelling: kind.number for kind in TYPES.values() if kind.spelling is not None},
     **_OLDER_SPELLINGS,
 }
-"""Assembler spelling after `symbol@` -> type. Types with a `run`, `8`, `20`, `32`, `64` or `s3`..`s5` spelling
-beyond the vendor's documented ones exist so that a disassembly can name every relocation (assumed)."""
+"""Assembler spelling after `symbol@` -> type. `run`, plain sizes other than 21, and `s3`..`s5` are ours, so
+that a disassembly can name every relocation (assumed); the rest are the vendor's (known)."""
 
 
 def field_of(kind: RelocationType, value: int) -> int:
-    """The field that `value` (symbol + addend) becomes. Raises LinkError when it is out of range or misaligned."""
+    """The field that `value` (symbol + addend) becomes. Raises LinkError when it is out of range or
+    misaligned.
+    """
     if value < 0:
         raise LinkError(f"{kind.name}: value {value:#x} is negative")
     if value & ((1 << kind.shift) - 1):

@@ -230,7 +230,7 @@ class Debug:
     live: list[list[str]] = field(default_factory=list)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Package:
     """Everything the loader, the runtime, the simulator and the profiler need.
 
@@ -255,6 +255,10 @@ class Package:
     regions: list[Region] = field(default_factory=list)
     provisional: NDArray[np.void] = field(default_factory=no_provisional_words)
     debug: Debug | None = None
+
+    def __repr__(self) -> str:
+        names = ", ".join(binding.name for binding in (*self.inputs, *self.outputs))
+        return f"<Package for {self.target}: {names}; {len(self.images)} images, {len(self.blobs)} blobs>"
 
     def segment_bytes(self, segment: Segment) -> bytes:
         """The file bytes of a segment, without the zeros that follow."""

@@ -90,7 +90,7 @@ def _check_slices(binding: Binding, where: str, *, once: bool) -> None:
         rows["file_offset"] > np.uint64(MAX_TOTAL_BYTES), f"is over {MAX_TOTAL_BYTES} bytes into the binding"
     )
     for key in ("address", "size", "file_offset"):
-        refuse(rows[key] % _SLICE_ALIGNMENT != 0, f"has a {key} that is no multiple of {_SLICE_ALIGNMENT}")
+        refuse(rows[key] % _SLICE_ALIGNMENT != 0, f"needs a multiple of {_SLICE_ALIGNMENT} as {key}")
 
     row, high, deep = column(rows, "row"), column(rows, "rows"), column(rows, "padded_rows")
     left, wide, broad = column(rows, "column"), column(rows, "columns"), column(rows, "padded_columns")

@@ -86,7 +86,11 @@ def make_package() -> Package:
     )  # fmt: skip
     calls = [
         HostCall(
-            "initialize", 1, 4, inputs=np.array([(1, 0, 0, 512), (1, 0, 512, 512)], HOST_SLICE), input_batch_ends=[1, 2]
+            "initialize",
+            1,
+            4,
+            inputs=np.array([(1, 0, 0, 512), (1, 0, 512, 512)], HOST_SLICE),
+            input_batch_ends=[1, 2],
         ),
         HostCall(
             "run",

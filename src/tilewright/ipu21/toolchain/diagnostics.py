@@ -28,7 +28,7 @@ class Diagnostic:
         # Tabs before the caret are repeated, so that it stands under its character at any tab width.
         prefix = "".join("\t" if character == "\t" else " " for character in self.source[: self.column - 1])
         lines = [
-            f"{self.filename}:{self.line}:{self.column}: error: {self.message}",
+            f"{self.filename}:{self.line}:{self.column}: {self.message}",
             f"    {self.source}",
             f"    {prefix}^",
         ]
@@ -58,9 +58,9 @@ class AssemblyFaults(AssemblyError):
         self.more = more
 
     def __str__(self) -> str:
-        lines = [str(diagnostic) for diagnostic in self.diagnostics]
+        lines = [f"{self.where}: {self.what}", *map(str, self.diagnostics)]
         if self.more:
-            lines.append(f"{self.where}: more faults not shown (first {MAXIMUM_FAULTS} are above)")
+            lines.append(f"{self.where}: there are more; these are the first {MAXIMUM_FAULTS}")
         return "\n".join(lines)
 
 

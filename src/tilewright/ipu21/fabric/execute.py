@@ -22,8 +22,8 @@ def execute(rows: Mapping[int, NDArray[np.uint32]], memories: Mapping[int, NDArr
     TILE_BASE), in place.
 
     A word is read when it leaves and written when it arrives; both count on the clock of the tile whose
-    memory it is. A word always arrives at a later event number than it left with (19 to 165 more), so event numbers
-    order all accesses. 32-bit messages only.
+    memory it is. A word always arrives at a later event number than it left with (19 to 165
+    more), so event numbers order all accesses. 32-bit messages only.
 
     Raises:
         ScheduleError: a row that does not parse, a 64-bit item, a word that arrives before any pointer.

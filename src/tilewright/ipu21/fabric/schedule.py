@@ -81,6 +81,9 @@ def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Sch
     """
     check_transfers(transfers, destinations)
     messages = split_transfers(transfers, destinations)
+    if not len(transfers):
+        none = np.zeros(0, dtype=np.int64)
+        return Schedule(messages, none, none, none, np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64))
     starts = _starts(messages)
     return _rows(messages, starts)
 

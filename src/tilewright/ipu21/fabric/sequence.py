@@ -11,7 +11,8 @@ the mux, the pointer or both. Which instruction that is follows from the columns
 An operation that writes both takes two words and must begin at an even word of its row. When it would not,
 an earlier operation is cut in two; if all of them are one event long, an earlier single write also rewrites
 the other register with the value that it already holds (assumed harmless: no published row does it; it
-only happens between messages of one to four words).
+only happens between messages of one to four words). That always succeeds in a row of a phase, where a write
+of the mux comes at least 52 events before any combined write; only rows made up otherwise can be refused.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def _selections(tile: int, it: TileTrace, tiles: dict[int, TileTrace]) -> Iterat
         if not selection.captures:
             yield Conflict("silent", tile, begin, None, (listens, "silence: no word passes in that time"))
         for capture in selection.captures:
-            text = f"message of {capture.send.words} words sent by tile {source} at its event {capture.send.event}"
+            text = f"message of {capture.send.words} words that left tile {source} at {capture.send.event}"
             if capture.before:
                 missed = f"{text}: its first {capture.before} words pass before"
                 yield Conflict("cut", tile, begin, None, (listens, missed))

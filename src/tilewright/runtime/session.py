@@ -205,7 +205,7 @@ class Session:
         try:
             yield
         except BaseException as error:
-            self._state = f"over since it failed: {error or type(error).__name__}"
+            self._state = f"over since it failed: {str(error) or type(error).__name__}"
             raise
 
     def _perform(self, call: HostCall, data: bytes) -> NDArray[np.uint8]:

@@ -116,8 +116,10 @@ def stored_words(
     mux: Mapping[int, int] | None = None,
     pointers: Mapping[int, int] | None = None,
 ) -> list[tuple[int, int, int, int, int]]:
-    """Every stored 32-bit word as (read cycle, source, read address, store cycle, destination, address) sorted
-    by store cycle: the definition, one word at a time, for ordinary sends."""
+    """Every stored 32-bit word as (read cycle, source, read address, store cycle, destination, address).
+
+    The definition, one word at a time, for ordinary sends; sorted by store cycle.
+    """
     changes: dict[int, list[tuple[int, int]]] = {}
     writes: dict[int, list[tuple[int, int]]] = {}
     sends: dict[int, list[tuple[int, int, int]]] = {}

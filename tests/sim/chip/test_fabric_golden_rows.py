@@ -1,4 +1,4 @@
-"""Published exchange rows (hardware-tested encodings) executed through the fabric: the right words, where, when."""
+"""Published exchange rows (hardware-tested encodings) through the fabric: which words, where, when."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_unicast_of_three_words() -> None:
 
 
 def test_unicast_of_4148_words() -> None:
-    """5.1 b: logical 32 -> 0; the standard row leaves the silent source selected and still stores exactly 4148."""
+    """5.1 b: logical 32 -> 0; the row leaves the silent source selected and stores exactly 4148."""
     result = run(
         party(1024, "41800003 40a0006c 7fe00001 766fc001 43a00000", outgoing=0x60000),
         party(0, "41800003 641c0400 61980000 67ffc640 40a00038 43a00000", incoming=0x70000),
@@ -137,7 +137,7 @@ def test_row_of_the_vendor_ends_in_time() -> None:
 
 
 def test_full_duplex_row() -> None:
-    """5.1 f: 52 words leave while a receive ends; mux and pointer change inside the send at 8 events' distance."""
+    """5.1 f: 52 words leave while a receive ends; mux and pointer change inside the send, 8 events apart."""
     log, _ = read_row(row_words("7b6a0241 70f00640 71f95000 43a00000"))
     sends = log[log["kind"] == 0]
     assert sends["count"].tolist() == [28, 8, 16]

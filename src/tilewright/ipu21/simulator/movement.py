@@ -7,15 +7,15 @@ order of its first word. `move_by_word` is the definition: one word after the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.ipu21.machine.memory import TILE_BASE
 
-Words = Callable[[int], NDArray[np.uint32]]
-"""Memory of a physical tile as 32-bit words; index 0 is the first word of tile memory."""
+Words = Sequence[NDArray[np.uint32]]
+"""Memory of each physical tile as 32-bit words; index 0 is the first word of tile memory."""
 
 _SPAN = 22
 """Bits of an address in a (tile, address) key."""
@@ -49,10 +49,24 @@ def move_by_word(pieces: NDArray[np.void], words: Words) -> None:
     order = np.lexsort((kind, np.concatenate([read_at, write_at])))
     for event in order.tolist():
         if event < len(piece):
-            flying[event] = words(int(source[event]))[read_index[event]]
+            flying[event] = words[source[event]][read_index[event]]
         else:
             event -= len(piece)
-            words(int(target[event]))[write_index[event]] = flying[event]
+            words[target[event]][write_index[event]] = flying[event]
+
+
+def stored_ranges(pieces: NDArray[np.void]) -> list[tuple[int, int, int]]:
+    """What the pieces write, as few (tile, address, bytes) as there are gaps between."""
+    if not len(pieces):
+        return []
+    begin, end = _ranges(pieces, "destination", "write_address")
+    order = np.argsort(begin)
+    begin, end = begin[order], np.maximum.accumulate(end[order])
+    first = np.flatnonzero(np.append(True, begin[1:] > end[:-1]))
+    last = np.append(first[1:], len(begin)) - 1
+    size = end[last] - begin[first]
+    address = begin[first] & ((1 << _SPAN) - 1)
+    return list(zip((begin[first] >> _SPAN).tolist(), address.tolist(), size.tolist(), strict=True))
 
 
 def _ranges(pieces: NDArray[np.void], tile: str, address: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -122,7 +136,7 @@ def _indices(pieces: NDArray[np.void]) -> tuple[list[int], list[int], list[int],
 def _copy(pieces: NDArray[np.void], words: Words) -> None:
     """Nothing that is read gets written: only stores to one tile keep their order (`pieces` are sorted)."""
     for source, target, read, write, count in zip(*_indices(pieces), strict=True):
-        words(target)[write : write + count] = words(source)[read : read + count]
+        words[target][write : write + count] = words[source][read : read + count]
 
 
 def _in_order(pieces: NDArray[np.void], words: Words) -> None:
@@ -133,7 +147,7 @@ def _in_order(pieces: NDArray[np.void], words: Words) -> None:
     flying: dict[int, NDArray[np.uint32]] = {}
     for event in order.tolist():
         if event < len(pieces):
-            flying[event] = words(sources[event])[reads[event] : reads[event] + counts[event]].copy()
+            flying[event] = words[sources[event]][reads[event] : reads[event] + counts[event]].copy()
         else:
             piece = event - len(pieces)
-            words(targets[piece])[writes[piece] : writes[piece] + counts[piece]] = flying.pop(piece)
+            words[targets[piece]][writes[piece] : writes[piece] + counts[piece]] = flying.pop(piece)

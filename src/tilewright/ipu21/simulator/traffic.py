@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import SimulationError
 
-SEND, MUX, POINTER, FORMAT, MUX_PAIR = 0, 1, 2, 3, 4
-"""Values of the log field `kind`."""
+from .exchange_log import FORMAT, MUX, MUXPAIR, POINTER, SEND
 
 DIRECTIONS = 3
 """Bits of a send's control that drive the spine; with none set no word leaves and memory is not read."""
@@ -113,7 +112,7 @@ def collect(parties: Sequence[Party], release: int) -> Traffic:
     traffic = Traffic(release, parties, party, runs)
     if len(runs):
         traffic.mux = _changes(log, tile, MUX, release, parties, [p.mux for p in parties])
-        traffic.mux_pair = _changes(log, tile, MUX_PAIR, release, parties, [p.mux_pair for p in parties])
+        traffic.mux_pair = _changes(log, tile, MUXPAIR, release, parties, [p.mux_pair for p in parties])
         traffic.format = _changes(log, tile, FORMAT, release, parties, [p.format for p in parties])
     traffic.pointer = _changes(log, tile, POINTER, release, [], [])
     return traffic

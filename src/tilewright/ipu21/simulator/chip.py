@@ -1,0 +1,352 @@
+"""The simulated chip: all tiles from one blocked moment to the next.
+
+Tiles run one after another, each until it needs something from outside: a barrier, words, its own identity.
+When none can run, the chip resolves the exchange phase that is going on, serves the host's packets, completes
+a barrier, or is blocked: for the host, or for ever. The order in which tiles run never shows, because they
+meet only there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import SimulationError
+from tilewright.ipu21.isa.csrs import INCOMING_DCOUNT, INCOMING_MUX
+from tilewright.ipu21.machine.topology import TILES
+from tilewright.package.records import Package
+
+from .barrier import HOST, INTERNAL, Completion, check_zone, completion, deadlock
+from .classes import NO_ITEMS, State, TileClass, load_classes, split, word_at, word_table
+from .engine import MakeTile
+from .exchange_log import SEND
+from .fabric import resolve
+from .hazards import PhaseChecks, check_phase
+from .hostport import Guest, HostPort, host_words
+from .movement import move, stored_ranges
+from .stops import Stop, StopKind, context_name
+from .symbols import Symbols
+from .traffic import DIRECTIONS, IDS, collect
+
+COUNT_BITS = 17
+"""Width of INCOMING_DCOUNT."""
+RUN_BUDGET = 20_000_000
+"""Instructions a tile may issue before the chip looks up, so that an endless loop can be interrupted."""
+BARRIERS_KEPT = 4096
+
+
+@dataclass(frozen=True)
+class BarrierRecord:
+    """A barrier that happened. `arrived` includes tiles without a program; cycles are global."""
+
+    group: int
+    arrived: int
+    excused: int
+    last: int
+    release: int
+
+
+class Chip:
+    """1,472 tiles with the fabric and the host port between them.
+
+    Args:
+        package: what is loaded. Tiles that it does not name count as arrived in every barrier.
+        port: the host port; the host attaches pages to it.
+        make_tile: makes each tile.
+        phase_checks: rules of an exchange phase.
+        host_latency: cycles from a tile's `sync 0` to its release once the host's words are there; the real
+            time is not a property of the device.
+    """
+
+    def __init__(
+        self,
+        package: Package,
+        port: HostPort,
+        make_tile: MakeTile,
+        *,
+        phase_checks: PhaseChecks | None = None,
+        host_latency: int = 0,
+    ) -> None:
+        self.port = port
+        self.credit = 0
+        self.classes = load_classes(package, make_tile)
+        self.barriers: list[BarrierRecord] = []
+        self.barrier_count = 0
+        self._images = package.images
+        self._symbols = Symbols(package)
+        self._phase_checks = phase_checks or PhaseChecks()
+        self._host_latency = host_latency
+        self._absent = TILES - sum(len(group.members) for group in self.classes)
+        self._pointers = np.zeros(IDS, np.int64)
+        self._phase_release: int | None = None
+        self._failed: SimulationError | None = None
+
+    @property
+    def clock(self) -> int:
+        """The latest cycle that any tile has reached."""
+        return max((group.tile.clock for group in self.classes), default=0)
+
+    @property
+    def failed(self) -> SimulationError | None:
+        return self._failed
+
+    def advance(self) -> None:
+        """Runs until nothing can move without the host.
+
+        Raises SimulationError for a fault of the program or a deadlock; the chip then stays failed and raises
+        the same error again.
+        """
+        if self._failed is not None:
+            raise self._failed
+        try:
+            while self._step():
+                pass
+        except SimulationError as error:
+            if error.address is not None and error.symbol is None:
+                error.name(self._symbols.name(error.tile, error.address))
+            self._failed = error
+            raise
+        except BaseException:
+            self._failed = SimulationError(
+                "the simulation was interrupted", category="host", hint="load the package again"
+            )
+            raise
+
+    def wait_text(self) -> str | None:
+        """What the chip waits for from the host, or None when every tile has ended."""
+        done = completion([group.standing() for group in self.classes])
+        if done is None:
+            return None
+        return (
+            f"a host barrier ({done.arrived} tiles arrived, {done.excused} excused) waits for a mark in GS2"
+        )
+
+    # Steps ------------------------------------------------------------------------------------------------
+
+    def _step(self) -> bool:
+        """Does the next thing that can be done; False if there is none."""
+        running = [group for group in self.classes if group.state is State.RUNNABLE]
+        if running:
+            for group in running:
+                self._run(group)
+            return True
+        if self._phase_release is not None:
+            self._resolve(self._phase_release)
+            return True
+        if self._serve_host():
+            return True
+        return self._barrier()
+
+    def _run(self, group: TileClass) -> None:
+        stop = group.tile.run(budget=RUN_BUDGET)
+        marks = group.tile.take_marks()
+        if len(marks):
+            group.marks.append(marks)
+        log = group.tile.take_log()
+        if group.active:
+            group.items = np.concatenate([group.items, log]) if len(group.items) else log
+        else:
+            sent = log[(log["kind"] == SEND) & ((log["control"] & DIRECTIONS) != 0)]
+            group.sends = np.concatenate([group.sends, sent]) if len(group.sends) else sent
+        kind = stop.kind
+        if kind is StopKind.SYNC:
+            self._sync(group, stop)
+        elif kind is StopKind.WINDOW_CLOSED:
+            group.state, group.since = State.CLOSED, stop.clock
+        elif kind is StopKind.NEEDS_IDENTITY:
+            self.classes += [new for new in split(group, group.members.tolist()) if new is not group]
+        elif kind is StopKind.ENDED:
+            self._ended(group, stop)
+        elif kind is StopKind.BUDGET:
+            pass
+        else:
+            raise SimulationError(
+                stop.text,
+                category="unsupported" if kind is StopKind.UNSUPPORTED else "program",
+                tile=group.first,
+                context=context_name(stop.context),
+                address=stop.pc,
+                cycle=stop.clock,
+            )
+
+    def _sync(self, group: TileClass, stop: Stop) -> None:
+        group.zone, group.since = stop.zone, stop.clock
+        if stop.zone == 0:
+            group.state = State.RECEIVING
+            self._release_receivers([group])
+        elif stop.zone == 1:
+            group.state = State.EXCUSED
+            if group.tile.sans == 0:
+                self._go(group, stop.clock + 1)
+        else:
+            check_zone(stop.zone, group.first, stop.pc, stop.clock)
+            group.state = State.ARRIVED
+
+    def _ended(self, group: TileClass, stop: Stop) -> None:
+        address = self._images[group.image].diagnostic_address
+        if address and word_at(group, address) != 1:
+            raise SimulationError(
+                f"the program branched to 0 without a 1 in its completion word at {address:#x}",
+                tile=group.first,
+                context="supervisor",
+                address=stop.pc,
+                cycle=stop.clock,
+            )
+        group.state, group.since = State.ENDED, stop.clock
+
+    def _go(self, group: TileClass, clock: int) -> None:
+        group.tile.resume(clock)
+        group.state = State.RUNNABLE
+
+    # The exchange -----------------------------------------------------------------------------------------
+
+    def _resolve(self, release: int) -> None:
+        """Moves the words of the phase that began at `release`, and lets everybody go on."""
+        if any(group.sends_in_phase for group in self.classes):
+            self._exchange(release)
+        else:
+            self._keep_pointers()
+        self._phase_release = None
+        for group in self.classes:
+            if group.active and group.state is State.CLOSED:
+                group.state = State.RUNNABLE
+            elif group.state is State.HELD:
+                self._go(group, group.resume_at)
+            group.active, group.items = False, NO_ITEMS
+
+    def _keep_pointers(self) -> None:
+        """A phase without sends still leaves the pointers it wrote."""
+        traffic = collect([group.party() for group in self.classes if len(group.items)], 0)
+        self._pointers[traffic.pointer["tile"]] = traffic.pointer["value"]
+
+    def _exchange(self, release: int) -> None:
+        traffic = collect([group.party() for group in self.classes], release)
+        resolution = resolve(traffic, self._pointers)
+        pieces = resolution.pieces
+        check_phase(traffic, pieces, self._phase_checks)
+        self._pointers[resolution.pointer_tile] = resolution.pointer_value
+        stored = np.bincount(
+            pieces["destination"], weights=pieces["items"] * pieces["item_bytes"] // 4, minlength=IDS
+        ).astype(np.int64)
+        receivers = np.flatnonzero(stored)
+        self._separate(receivers)
+        table = word_table(self.classes)
+        move(pieces, table)
+        alone = {group.first: group.tile for group in self.classes}
+        for tile in receivers.tolist():
+            count = alone[tile].csr(INCOMING_DCOUNT) - int(stored[tile])
+            alone[tile].set_csr(INCOMING_DCOUNT, count & ((1 << COUNT_BITS) - 1))
+        for tile, address, size in stored_ranges(pieces):
+            alone[tile].memory_changed(address, size)
+
+    def _separate(self, tiles: NDArray[np.int64]) -> None:
+        """Gives each of these tiles a class of its own."""
+        for group in list(self.classes):
+            if len(group.members) > 1:
+                chosen = group.members[np.isin(group.members, tiles)]
+                if len(chosen):
+                    self.classes += [new for new in split(group, chosen.tolist()) if new is not group]
+
+    # The host ---------------------------------------------------------------------------------------------
+
+    def _serve_host(self) -> bool:
+        """Serves what tiles have sent to the host since the last time; False if nobody sent."""
+        senders = [group for group in self.classes if len(group.sends)]
+        if not senders:
+            return False
+        self._separate(np.concatenate([group.members for group in senders]))
+        senders = sorted((g for g in self.classes if len(g.sends)), key=lambda group: group.first)
+        guests, words = [], []
+        for group in senders:
+            tile = group.tile
+            guest = Guest(group.first, tile.memory, tile.csr(INCOMING_MUX), tile.pc)
+            guests.append(guest)
+            words.append(self.port.take_request(guest, host_words(group.sends, guest)))
+            group.sends = NO_ITEMS
+        for group, guest, sent in zip(senders, guests, words, strict=True):
+            counted = self.port.serve(guest, sent) if len(sent) else 0
+            for address, size in guest.stored:
+                group.tile.memory_changed(address, size)
+            if counted:
+                self._count(group, counted)
+        self._release_receivers(senders)
+        return True
+
+    def _count(self, group: TileClass, words: int) -> None:
+        expected = group.tile.csr(INCOMING_DCOUNT)
+        if words > expected:
+            raise SimulationError(
+                f"{words} words arrive from the host, INCOMING_DCOUNT expects {expected}",
+                tile=group.first,
+                context="supervisor",
+                address=group.tile.pc,
+            )
+        group.tile.set_csr(INCOMING_DCOUNT, expected - words)
+
+    def _release_receivers(self, groups: Sequence[TileClass]) -> None:
+        for group in groups:
+            if group.state is State.RECEIVING and group.tile.csr(INCOMING_DCOUNT) == 0:
+                self._go(group, group.since + 1 + self._host_latency)
+
+    # Barriers ---------------------------------------------------------------------------------------------
+
+    def _barrier(self) -> bool:
+        """Completes the barrier that all are ready for; False if the host must act or all have ended."""
+        standings = [group.standing() for group in self.classes]
+        done = completion(standings)
+        if done is None:
+            if all(group.state is State.ENDED for group in self.classes):
+                if self.credit:
+                    raise SimulationError(
+                        f"every tile has ended, and GS2 still holds {self.credit}", category="host"
+                    )
+                return False
+            blamed = [s for s in standings if not s.ready]
+            raise deadlock("deadlock, no barrier can complete", standings, blamed)
+        if done.group == HOST and not self.credit:
+            return False
+        self._record(done)
+        if done.group == HOST:
+            self.credit -= 1
+            if self.port.open:
+                self.port.leave()
+            if len(done.owners):
+                self.port.enter(done.owners)
+        else:
+            self._phase_release = done.release
+            for group in self.classes:
+                group.begin_phase(active=group.state is State.ARRIVED and group.tile.sans == 0)
+        for group in self.classes:
+            self._pass(group, done)
+        return True
+
+    def _record(self, done: Completion) -> None:
+        self.barrier_count += 1
+        if len(self.barriers) < BARRIERS_KEPT:
+            arrived = done.arrived + self._absent
+            self.barriers.append(BarrierRecord(done.group, arrived, done.excused, done.last, done.release))
+
+    def _pass(self, group: TileClass, done: Completion) -> None:
+        """What a completed barrier does to one class."""
+        if group.tile.sans == 0:
+            self._go(group, done.release)
+            return
+        group.tile.sans -= 1
+        if group.state is State.ARRIVED and done.release > group.since:
+            raise SimulationError(
+                f"`sync {group.zone}` while the tile is excused from a barrier that has not happened yet",
+                tile=group.first,
+                context="supervisor",
+                address=group.tile.pc,
+                cycle=group.since,
+                hint="`sync 1` waits for the excused barriers",
+            )
+        if group.state is State.EXCUSED and group.tile.sans == 0:
+            group.resume_at = max(done.release, group.since + 1)
+            if done.group == INTERNAL:
+                group.state = State.HELD
+            else:
+                self._go(group, group.resume_at)

@@ -1,0 +1,188 @@
+"""Tiles that cannot be told apart share one simulated tile, until something tells them apart.
+
+A class starts as all tiles with one image. It splits when a member reads its own id, receives words from the
+exchange, or talks to the host; classes never join again. So tiles that do nothing cost one tile together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.ipu21.isa.csrs import INCOMING_DCOUNT, INCOMING_FORMAT, INCOMING_MUX, INCOMING_MUXPAIR
+from tilewright.ipu21.machine.memory import TILE_BASE
+from tilewright.package.records import NO_MARKS, Package
+
+from .barrier import Standing
+from .engine import Engine, MakeTile
+from .exchange_log import EXCHANGE_ITEM, SEND
+from .traffic import IDS, Party
+
+NO_ITEMS = np.zeros(0, EXCHANGE_ITEM)
+
+
+class State(Enum):
+    """What the tiles of a class are doing between runs."""
+
+    RUNNABLE = "runs"
+    ARRIVED = "waits in a barrier"
+    EXCUSED = "waits until its excused barriers have happened"
+    RECEIVING = "waits for words"
+    HELD = "goes on when the exchange phase is resolved"
+    CLOSED = "has left its exchange window"
+    ENDED = "has ended"
+
+
+@dataclass(eq=False)
+class TileClass:
+    """One simulated tile and the physical tiles (sorted) it stands for.
+
+    Attributes:
+        zone, since: zone and issue cycle of the latest `sync` or end.
+        active: takes part in the exchange phase that is going on.
+        mux, mux_pair, format, data_count: their registers when that phase began.
+        start: address at which the supervisor continued after that phase's barrier.
+        items: log of that phase. sends: sends outside phases, not yet served.
+        marks: profile marks so far, (address, cycle) arrays in order.
+    """
+
+    tile: Engine
+    members: NDArray[np.int64]
+    image: int
+    state: State = State.RUNNABLE
+    zone: int = 0
+    since: int = 0
+    active: bool = False
+    resume_at: int = 0
+    mux: int = 0
+    mux_pair: int = 0
+    format: int = 0
+    data_count: int = 0
+    start: int = 0
+    items: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
+    sends: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
+    marks: list[NDArray[np.void]] = field(default_factory=list)
+
+    @property
+    def runs(self) -> bool:
+        return self.state is State.RUNNABLE
+
+    @property
+    def first(self) -> int:
+        return int(self.members[0])
+
+    def standing(self) -> Standing:
+        """Where the members are with respect to barriers."""
+        count, tile = self.tile.sans, self.tile
+        at = f" at {tile.pc:#x}"
+        if self.state is State.ARRIVED:
+            doing = f"wait in `sync {self.zone}`{at} since cycle {self.since}" + (
+                f" with {count} excused barriers left" if count else ""
+            )
+        elif self.state is State.EXCUSED:
+            doing = f"wait in `sync 1`{at} for {count} excused barriers"
+        elif self.state is State.RECEIVING:
+            doing = f"wait in `sync 0`{at} for {tile.csr(INCOMING_DCOUNT)} more words"
+        else:
+            doing = self.state.value
+        zone = self.zone if self.state is State.ARRIVED and count == 0 else None
+        return Standing(self.members, zone, self.since, count, tile.sans_clock, doing)
+
+    def begin_phase(self, active: bool) -> None:
+        """Keeps what the phase about to begin finds in the exchange registers."""
+        self.active = active
+        self.mux, self.mux_pair = self.tile.csr(INCOMING_MUX), self.tile.csr(INCOMING_MUXPAIR)
+        self.format, self.data_count = self.tile.csr(INCOMING_FORMAT), self.tile.csr(INCOMING_DCOUNT)
+        self.start = self.tile.pc
+        self.items = NO_ITEMS
+
+    def party(self) -> Party:
+        """The members' part in the phase that is going on."""
+        pcs = self.items["pc"]
+        low = int(pcs.min()) if len(pcs) else 0
+        return Party(
+            members=self.members,
+            log=self.items,
+            mux=self.mux,
+            mux_pair=self.mux_pair,
+            format=self.format,
+            active=self.active,
+            close=self.since,
+            code=(low, max(int(pcs.max()), self.tile.pc) + 4) if len(pcs) else (0, 0),
+            data_count=self.data_count,
+            workers=self.tile.running_workers,
+        )
+
+    @property
+    def sends_in_phase(self) -> bool:
+        return bool((self.items["kind"] == SEND).any())
+
+
+def load_classes(package: Package, make_tile: MakeTile) -> list[TileClass]:
+    """One class per image: memory filled from the package, its profile marks watched."""
+    members: dict[int, list[int]] = {}
+    for entry in package.tiles:
+        members.setdefault(entry.image, []).append(entry.physical_tile)
+    classes = []
+    for index in sorted(members):
+        image = package.images[index]
+        ids = np.array(sorted(members[index]), np.int64)
+        tile = make_tile(int(ids[0]), len(ids) > 1)
+        for segment in image.segments:
+            tile.load(segment.address, package.segment_bytes(segment), segment.memory_size)
+        if image.mark_table != NO_MARKS:
+            table = package.profile.mark_tables[image.mark_table]
+            tile.set_watch(dict(zip(table["address"].tolist(), table["step"].tolist(), strict=True)))
+        classes.append(TileClass(tile, ids, index))
+    return classes
+
+
+def split(group: TileClass, chosen: Iterable[int]) -> list[TileClass]:
+    """Takes tiles out of a class, each into a class of its own; `group` keeps the others.
+
+    Returns the classes of the chosen tiles. If all members are chosen, `group` becomes the first of them.
+    """
+    singles = sorted(chosen)
+    rest = group.members[~np.isin(group.members, singles)]
+    result = []
+    if not len(rest):
+        if len(group.members) > 1:
+            for physical in singles[1:]:
+                result.append(_alone(group, physical))
+            group.tile.identify(singles[0])
+            group.members = np.array(singles[:1], np.int64)
+        return [group, *result]
+    for physical in singles:
+        result.append(_alone(group, physical))
+    group.members = rest
+    if len(rest) == 1:
+        group.tile.identify(int(rest[0]))
+    return result
+
+
+def _alone(group: TileClass, physical: int) -> TileClass:
+    copy = TileClass(**{name: getattr(group, name) for name in group.__dataclass_fields__})
+    copy.tile = group.tile.copy(physical)
+    copy.members = np.array([physical], np.int64)
+    copy.marks = list(group.marks)
+    return copy
+
+
+def word_table(classes: Iterable[TileClass]) -> list[NDArray[np.uint32]]:
+    """Memory of every physical tile as 32-bit words; members of one class share it, others have none."""
+    nothing = np.zeros(0, np.uint32)
+    table = [nothing] * IDS
+    for group in classes:
+        words = group.tile.memory.view("<u4")
+        for physical in group.members.tolist():
+            table[physical] = words
+    return table
+
+
+def word_at(group: TileClass, address: int) -> int:
+    offset = address - TILE_BASE
+    return int(group.tile.memory[offset : offset + 4].view("<u4")[0])

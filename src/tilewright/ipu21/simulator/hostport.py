@@ -1,0 +1,316 @@
+"""The chip's door to host memory: requests, packets, pages.
+
+In a host phase (between an entry barrier with owners and the next host barrier) every owner first sends the
+two words of its request bitmap; the tiles named there then send packets: writes to host pages, reads from
+them, the last read of a stream marked. Each stored word, and a closing read of no words, counts one off the
+tile's INCOMING_DCOUNT. Evidence: hardware-tested formats and sequences; no order between an owner's request
+and another tile's packets is demanded (assumed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import DeviceError, SimulationError
+from tilewright.ipu21.machine.host import (
+    PAGE_BYTES,
+    WRITE_SPAN_EVENTS,
+    Packet,
+    decode_header,
+    host_mux,
+    owner_of,
+    request_bit,
+)
+from tilewright.ipu21.machine.memory import (
+    FETCH_LOOKAHEAD_BYTES,
+    HOST_WINDOW,
+    HOST_WINDOW_END,
+    TILE_BASE,
+    TILE_END,
+    effective_elements,
+)
+
+HOST_CONTROL = 3
+"""Control of every send to the host."""
+SCRATCH_PATTERN = 0xD5
+"""What a closing read leaves in its destination word, whose content is undefined (assumed)."""
+
+WORD = np.dtype([("value", "<u4"), ("clock", "<i8"), ("address", "<i8"), ("pc", "<i8")])
+"""A word on its way to the host: when it left, from where, and the address of its send instruction."""
+
+
+@dataclass
+class Guest:
+    """One tile as the port sees it. `waiting_at` is the address of the instruction it is stopped at; `stored`
+    collects (address, size) of what the port writes into its memory."""
+
+    physical: int
+    memory: NDArray[np.uint8]
+    mux: int
+    waiting_at: int
+    stored: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass
+class _Stream:
+    """Packets of one target: words not yet consumed, whether its last read is done, and what it did."""
+
+    words: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, WORD))
+    packets: int = 0
+    finished: bool = False
+    payload_from: int | None = None
+
+
+class HostPort:
+    """Attached pages, and the streams of the current host phase."""
+
+    def __init__(self) -> None:
+        self._pages: list[tuple[int, int, NDArray[np.uint8]]] = []
+        self._owners: dict[int, NDArray[np.void]] = {}
+        self._requests: dict[int, int] = {}
+        self._streams: dict[int, _Stream] = {}
+        self.open = False
+        self.bytes_read = 0
+        self.bytes_written = 0
+
+    # Pages ------------------------------------------------------------------------------------------------
+
+    def attach(self, index: int, buffer: NDArray[np.uint8]) -> None:
+        """Adds a page behind those already attached. `buffer` is used in place, bytes, contiguous."""
+        if buffer.dtype != np.uint8 or buffer.ndim != 1 or not buffer.flags.c_contiguous:
+            raise DeviceError(f"page {index}: the buffer must be a contiguous array of bytes")
+        if not buffer.flags.writeable:
+            raise DeviceError(f"page {index}: the buffer must be writable")
+        if not len(buffer) or len(buffer) % 4:
+            raise DeviceError(f"page {index}: {len(buffer)} bytes is not a positive multiple of 4")
+        if any(index == known for known, _, _ in self._pages):
+            raise DeviceError(f"page {index} is attached already")
+        start = self._pages[-1][1] + len(self._pages[-1][2]) if self._pages else 0
+        self._pages.append((index, start, buffer))
+
+    def detach_all(self) -> None:
+        self._pages.clear()
+
+    def _range(self, offset: int, length: int) -> NDArray[np.uint8] | None:
+        for _, start, buffer in self._pages:
+            if start <= offset and offset + length <= start + len(buffer):
+                return buffer[offset - start : offset - start + length]
+        return None
+
+    # Phases -----------------------------------------------------------------------------------------------
+
+    def enter(self, owners: NDArray[np.int64]) -> None:
+        """The entry barrier of a host phase happened; `owners` arrived in its master form."""
+        self._owners = {int(owner): np.zeros(0, WORD) for owner in owners}
+        self._requests, self._streams = {}, {}
+        self.open = True
+
+    def leave(self) -> None:
+        """The completion barrier happened: everything that was requested must have been done."""
+        for owner in self._owners:
+            if owner not in self._requests:
+                raise SimulationError(
+                    "the tile entered the host phase with `sync 15` and sent no request",
+                    tile=owner,
+                    hint="its first two words after the barrier are the bitmap of its targets",
+                )
+            for target in _targets(owner, self._requests[owner]):
+                stream = self._streams.get(target)
+                if stream is None or not stream.packets:
+                    raise SimulationError(
+                        f"tile {owner} requested host traffic for it, but it sent no packet", tile=target
+                    )
+        for target, stream in self._streams.items():
+            if len(stream.words):
+                raise SimulationError(
+                    f"the host phase ends within a packet: {len(stream.words)} words of it were sent",
+                    tile=target,
+                )
+            if not stream.finished:
+                raise SimulationError(
+                    "the host phase ends before the tile's last read packet",
+                    tile=target,
+                    hint="mark the last read of a stream; writes are followed by a marked read of length 0",
+                )
+        self.open = False
+
+    def take_request(self, guest: Guest, words: NDArray[np.void]) -> NDArray[np.void]:
+        """Takes an owner's request words off the front of what it sent; returns the rest.
+
+        Must be called for all tiles before their packets are served.
+        """
+        if not self.open:
+            self._fault("words are sent to the host outside a host phase", guest, words)
+        if guest.physical not in self._owners or guest.physical in self._requests:
+            return words
+        sent = np.concatenate([self._owners[guest.physical], words])
+        if len(sent) < 2:
+            self._owners[guest.physical] = sent
+            return sent[:0]
+        self._heard(guest, sent)
+        low, high = int(sent["value"][0]), int(sent["value"][1])
+        if low >> 24 or high >> 22:
+            self._fault(f"request {low:08x} {high:08x} names more than 46 targets", guest, sent)
+        self._requests[guest.physical] = low | high << 24
+        return sent[2:]
+
+    def serve(self, guest: Guest, words: NDArray[np.void]) -> int:
+        """Does every packet that the tile has sent in full. Returns the number of words to count."""
+        stream = self._streams.setdefault(guest.physical, _Stream())
+        stream.words = np.concatenate([stream.words, words])
+        counted = 0
+        while len(stream.words) >= 2:
+            packet = self._header(guest, stream)
+            size = 2 + (packet.length // 4 if packet.write else 0)
+            if len(stream.words) < size:
+                break
+            here, stream.words = stream.words[:size], stream.words[size:]
+            stream.packets += 1
+            if packet.write:
+                stream.payload_from = int(here["clock"][2]) if size > 2 else None
+                self._write(guest, packet, here)
+            else:
+                stream.payload_from = None
+                stream.finished = packet.last
+                counted += self._read(guest, packet, here)
+        return counted
+
+    # Packets ----------------------------------------------------------------------------------------------
+
+    def _header(self, guest: Guest, stream: _Stream) -> Packet:
+        words = stream.words
+        try:
+            packet = decode_header(int(words["value"][0]), int(words["value"][1]))
+        except ValueError as error:
+            self._fault(str(error), guest, words)
+        if packet.tile != guest.physical:
+            self._fault(f"a host packet for tile {packet.tile} is sent by another tile", guest, words)
+        owner = owner_of(guest.physical)
+        if owner not in self._requests or not self._requests[owner] >> request_bit(guest.physical) & 1:
+            reason = "did not name it in its request" if owner in self._requests else "sent no request"
+            self._fault(
+                f"a host packet header without permission: its owner, tile {owner}, {reason}", guest, words
+            )
+        if stream.finished:
+            self._fault("a host packet after the last read of its stream", guest, words)
+        if int(words["address"][0]) % 8:
+            self._fault(
+                f"a host packet header at {int(words['address'][0]):#x}: not aligned to 8 bytes", guest, words
+            )
+        span = int(words["clock"][0]) - (stream.payload_from or 0)
+        if stream.payload_from is not None and span < WRITE_SPAN_EVENTS:
+            self._fault(
+                f"a write payload spans {span} events with its padding, fewer than {WRITE_SPAN_EVENTS}",
+                guest,
+                words,
+            )
+        self._heard(guest, words)
+        return packet
+
+    def _heard(self, guest: Guest, words: NDArray[np.void]) -> None:
+        if guest.mux != host_mux(guest.physical):
+            self._fault(
+                f"the host cannot reach the tile: INCOMING_MUX is {guest.mux:#x}, "
+                f"not its host input {host_mux(guest.physical):#x}",
+                guest,
+                words,
+            )
+
+    def _page(self, guest: Guest, packet: Packet, words: NDArray[np.void]) -> NDArray[np.uint8]:
+        begin, end = packet.host_offset, packet.host_offset + packet.length
+        if packet.length and begin // PAGE_BYTES != (end - 1) // PAGE_BYTES:
+            self._fault(
+                f"a host packet of {packet.length} bytes at {begin:#x} crosses a 4 KiB page", guest, words
+            )
+        bytes_ = self._range(begin, packet.length)
+        if bytes_ is None:
+            attached = sum(len(buffer) for _, _, buffer in self._pages)
+            self._fault(
+                f"a host packet of {packet.length} bytes at {begin:#x}: the pages hold {attached:#x} bytes",
+                guest,
+                words,
+            )
+        return bytes_
+
+    def _write(self, guest: Guest, packet: Packet, words: NDArray[np.void]) -> None:
+        page = self._page(guest, packet, words)
+        page[:] = words["value"][2:].astype("<u4").view(np.uint8)
+        self.bytes_written += packet.length
+
+    def _read(self, guest: Guest, packet: Packet, words: NDArray[np.void]) -> int:
+        address, length = packet.tile_address, packet.length
+        if not TILE_BASE <= address <= TILE_END - max(length, 4):
+            self._fault(f"a host read to {address:#x}: outside tile memory", guest, words)
+        if address < HOST_WINDOW or address + length > HOST_WINDOW_END:
+            self._fault(
+                f"a host read to {address:#x}: only {HOST_WINDOW:#x}..{HOST_WINDOW_END:#x} is known to work",
+                guest,
+                words,
+                category="fact unknown",
+            )
+        code = effective_elements(guest.waiting_at, guest.waiting_at + 4 + FETCH_LOOKAHEAD_BYTES)
+        for element in effective_elements(address, address + max(length, 4)):
+            if element in code:
+                self._fault(
+                    f"host data for {address:#x} arrive in the memory element of the running code",
+                    guest,
+                    words,
+                )
+        offset = address - TILE_BASE
+        guest.stored.append((address, max(length, 4)))
+        if not length:
+            guest.memory[offset : offset + 4] = SCRATCH_PATTERN
+            return 1
+        guest.memory[offset : offset + length] = self._page(guest, packet, words)
+        self.bytes_read += length
+        return length // 4
+
+    def _fault(self, what: str, guest: Guest, words: NDArray[np.void], *, category: str = "program") -> Never:
+        raise SimulationError(
+            what,
+            category=category,
+            tile=guest.physical,
+            context="supervisor",
+            address=int(words["pc"][0]) if len(words) else guest.waiting_at,
+            cycle=int(words["clock"][0]) if len(words) else None,
+        )
+
+
+def _targets(owner: int, bitmap: int) -> Iterator[int]:
+    for bit in range(46):
+        if bitmap >> bit & 1:
+            yield bit // 2 << 6 | owner & 0x3D | (bit & 1) << 1
+
+
+def host_words(log: NDArray[np.void], guest: Guest) -> NDArray[np.void]:
+    """The words of a tile's sends outside exchange phases, read from its memory.
+
+    Raises SimulationError for sends that no host phase uses: other controls, memory that holds the code.
+    """
+    parts = []
+    for item in log:
+        address, count, pc, clock = (int(item[name]) for name in ("value", "count", "pc", "clock"))
+        if int(item["control"]) != HOST_CONTROL:
+            what = f"a send with control {item['control']} outside an exchange phase (to the host it is 3)"
+        elif address % 4 or not TILE_BASE <= address <= TILE_END - 4 * count:
+            what = f"a send of {count} words reads at {address:#x}: outside tile memory or not aligned"
+        elif set(effective_elements(pc, pc + 4 + FETCH_LOOKAHEAD_BYTES)) & set(
+            effective_elements(address, address + 4 * count)
+        ):
+            what = f"a send of {count} words from {address:#x} reads the memory element of the running code"
+        else:
+            words = np.zeros(count, WORD)
+            begin = address - TILE_BASE
+            words["value"] = guest.memory[begin : begin + 4 * count].view("<u4")
+            words["clock"] = clock + np.arange(count)
+            words["address"] = address + 4 * np.arange(count)
+            words["pc"] = pc
+            parts.append(words)
+            continue
+        raise SimulationError(what, tile=guest.physical, context="supervisor", address=pc, cycle=clock)
+    return np.concatenate(parts) if parts else np.zeros(0, WORD)

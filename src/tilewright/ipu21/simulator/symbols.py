@@ -1,0 +1,42 @@
+"""Names for addresses: the regions and symbols of a package."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from tilewright.package.records import ALL_TILES, Package
+
+
+class Symbols:
+    """Looks up `name+0xoffset` for an address on a tile.
+
+    The first region that holds the address decides: one that every tile has means shared code, named by the
+    nearest symbol at or before the address; any other names the place itself.
+    """
+
+    def __init__(self, package: Package) -> None:
+        ordered = sorted(package.symbols, key=lambda symbol: symbol.address)
+        self._names = [symbol.name for symbol in ordered]
+        self._addresses = [symbol.address for symbol in ordered]
+        self._regions = package.regions
+
+    def name(self, tile: int | None, address: int) -> str | None:
+        """The name of an address, or None if nothing names it."""
+        for region in self._regions:
+            if region.physical_tile not in (ALL_TILES, tile):
+                continue
+            if region.address <= address < region.address + region.size:
+                if region.physical_tile == ALL_TILES:
+                    return self._nearest(address) or _offset(region.name, address - region.address)
+                return _offset(region.name, address - region.address)
+        return self._nearest(address)
+
+    def _nearest(self, address: int) -> str | None:
+        index = bisect_right(self._addresses, address) - 1
+        if index < 0:
+            return None
+        return _offset(self._names[index], address - self._addresses[index])
+
+
+def _offset(name: str, offset: int) -> str:
+    return f"{name}+{offset:#x}" if offset else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..isa.csrs import csr_number, weight_number
 from ..isa.enums import constant
@@ -22,6 +22,7 @@ from .matching import all_mnemonics, readings
 from .object_builder import build_object
 from .objects import ObjectFile
 from .operands import Written, parse_operands
+from .settling import check_repeat, settle_code, settle_data
 from .statements import CutFault, Expansion, Statement, cut_statements
 from .symbols import Section, Symbol, SymbolTable, here
 
@@ -45,6 +46,15 @@ class _Frame:
     macro: bool
     conditions: int
     index: int = 0
+
+
+@dataclass(slots=True)
+class _Bundle:
+    """The bundle whose `{` was read; `faulty` once one of its instructions was refused."""
+
+    statement: Statement
+    instructions: list[Instruction] = field(default_factory=list)
+    faulty: bool = False
 
 
 class _Scope:
@@ -108,6 +118,7 @@ class Assembler:
         self.macro_calls = 0
         self.sizes: list[tuple[Symbol, Statement, int]] = []
         self.scope = _Scope(self)
+        self._bundle: _Bundle | None = None
         self._statements_left = MAXIMUM_STATEMENTS
         statements, faults = cut_statements(source)
         self._frames = [_Frame(statements, False, 0)]
@@ -175,6 +186,7 @@ class Assembler:
 
     def report(self, fault: SourceFault, statement: Statement) -> None:
         """Remember a fault. Stops the assembly once there are too many."""
+        statement = fault.statement or statement
         line, column = statement.position(fault.offset)
         notes: list[str] = []
         if statement.expansion is None:
@@ -263,11 +275,11 @@ class Assembler:
                 return
         if match is None:
             rest = text[position:].lstrip()
-            if rest.startswith("{"):
-                if active:
-                    self._bundle(statement, len(text) - len(rest))
-            elif rest and active:
-                raise SourceFault(f"unexpected {rest[0]!r}", len(text) - len(rest))
+            if rest and active:
+                if rest in ("{", "}"):
+                    self._brace(rest, statement)
+                else:
+                    raise SourceFault(f"unexpected {rest[0]!r}", len(text) - len(rest))
             return
         start = match.end()
         if word[0] == ".":
@@ -304,17 +316,26 @@ class Assembler:
             self.report(SourceFault(fault.message, offset, hint=fault.hint), statement)
 
     def _instruction(self, word: str, offset: int, start: int, statement: Statement) -> None:
-        tokens = tokenise(statement.text, start)
-        if word == "ldconst":
-            for instruction in self._load_constant(
-                parse_operands(tokens, self._after_comma(tokens), self.scope), offset
-            ):
-                self.emitter.emit_single(self.section, instruction, statement)
+        try:
+            tokens = tokenise(statement.text, start)
+            if word == "ldconst":
+                operands = parse_operands(tokens, self._after_comma(tokens), self.scope)
+                instructions = self._load_constant(operands, offset, statement)
+            else:
+                instructions = [self._parse(word, tokens, offset, statement)]
+        except SourceFault:
+            if self._bundle is not None:
+                self._bundle.faulty = True
+            else:
+                self.emitter.stand_in(self.section, 4, statement)
+            raise
+        if self._bundle is not None:
+            self._bundle.instructions += instructions
             return
-        instruction = self._parse(word, tokens, offset)
-        self.emitter.emit_single(self.section, instruction, statement)
+        for instruction in instructions:
+            self.emitter.emit_single(self.section, instruction, statement)
 
-    def _parse(self, word: str, tokens: list[Token], offset: int) -> Instruction:
+    def _parse(self, word: str, tokens: list[Token], offset: int, statement: Statement) -> Instruction:
         if readings(word) is None:
             from ..isa.forms import UNENCODABLE
 
@@ -324,14 +345,15 @@ class Assembler:
             raise SourceFault(
                 f"there is no instruction or macro `{word}`", offset, hint=did_you_mean(word, names)
             )
-        return read_instruction(word, parse_operands(tokens, self._after_comma(tokens), self.scope), offset)
+        operands = parse_operands(tokens, self._after_comma(tokens), self.scope)
+        return read_instruction(word, operands, offset, statement)
 
     @staticmethod
     def _after_comma(tokens: list[Token]) -> int:
         # A mnemonic may be followed by a comma (known: published kernels do it).
         return 1 if tokens[0].text == "," else 0
 
-    def _load_constant(self, operands: list[Written], offset: int) -> list[Instruction]:
+    def _load_constant(self, operands: list[Written], offset: int, statement: Statement) -> list[Instruction]:
         """`ldconst` as one or two instructions: setzi below 2^20, `or` with a high immediate, or both
         (known).
 
@@ -341,7 +363,7 @@ class Assembler:
             raise SourceFault("`ldconst` takes a register and a value", offset)
         target, value = operands
         if not isinstance(value.value, int):
-            return [read_instruction("setzi", operands, offset)]
+            return [read_instruction("setzi", operands, offset, statement)]
         number = value.value
         if not -(1 << 31) <= number < 1 << 32:
             raise SourceFault(f"{number} ({number:#x}) does not fit in 32 bits", value.offset)
@@ -349,81 +371,61 @@ class Assembler:
         low, high = number & 0xFFFFF, number & 0xFFF00000
         result = []
         if low or not high:
-            result.append(read_instruction("setzi", [target, Written("expr", low, value.offset)], offset))
+            result.append(
+                read_instruction("setzi", [target, Written("expr", low, value.offset)], offset, statement)
+            )
         if high:
             source = target if low else Written(target.kind, 15, target.offset)
             result.append(
-                read_instruction("or", [target, source, Written("expr", high, value.offset)], offset)
+                read_instruction(
+                    "or", [target, source, Written("expr", high, value.offset)], offset, statement
+                )
             )
         return result
 
-    def _bundle(self, statement: Statement, start: int) -> None:
-        text = statement.text
-        end = text.rindex("}") if "}" in text else len(text)
-        if text[end + 1 :].strip():
-            raise SourceFault("unexpected text after the bundle", end + 1)
-        halves = self._halves(text, start + 1, end)
-        if len(halves) != 2:
+    def _brace(self, brace: str, statement: Statement) -> None:
+        """Open or close a bundle."""
+        opened = self._bundle
+        if brace == "{":
+            self._bundle = _Bundle(statement)
+            if opened is not None:
+                raise SourceFault("this bundle is not closed", hint="add `}`", statement=opened.statement)
+            return
+        self._bundle = None
+        if opened is None:
+            raise SourceFault("`}` without `{`")
+        instructions = opened.instructions
+        if len(instructions) == 2 and not opened.faulty:
+            self.emitter.emit_bundle(self.section, instructions[0], instructions[1], opened.statement)
+            return
+        self.emitter.stand_in(self.section, 8, opened.statement)
+        if not opened.faulty:
             raise SourceFault(
-                f"a bundle has two instructions, this one has {len(halves)}",
-                start,
+                f"a bundle has two instructions, this one has {len(instructions)}",
                 hint="write { main ; aux }, with nop or fnop for an empty half",
+                statement=opened.statement,
             )
-        instructions = []
-        for begin, stop in halves:
-            match = _HEAD.match(text, begin, stop)
-            if match is None or match.group(2) is not None:
-                raise SourceFault("expected an instruction", begin)
-            word = match.group(1)
-            tokens = tokenise(text, match.end(), stop)
-            if word in self.macros:
-                raise SourceFault("a macro cannot be called inside a bundle", match.start(1))
-            if word == "ldconst":
-                parts = self._load_constant(parse_operands(tokens, 0, self.scope), match.start(1))
-                if len(parts) != 1:
-                    raise SourceFault(
-                        "this ldconst takes two instructions and fits in no bundle", match.start(1)
-                    )
-                instructions.append(parts[0])
-            else:
-                instructions.append(self._parse(word, tokens, match.start(1)))
-        self.emitter.emit_bundle(self.section, instructions[0], instructions[1], statement)
-
-    @staticmethod
-    def _halves(text: str, start: int, end: int) -> list[tuple[int, int]]:
-        """Where the instructions of a bundle stand: separated by `;`, or by newlines if there is none."""
-        separator = ";" if ";" in text[start:end] else "\n"
-        halves = []
-        begin = start
-        while begin <= end:
-            stop = text.find(separator, begin, end)
-            stop = end if stop < 0 else stop
-            part = text[begin:stop]
-            if part.strip():
-                halves.append((begin + len(part) - len(part.lstrip()), stop))
-            begin = stop + 1
-        return halves
 
     def _settle(self) -> None:
         """Everything is placed: patch what was open and check repeat bodies."""
         emitter = self.emitter
+        if self._bundle is not None:
+            self.report(SourceFault("this bundle is not closed", hint="add `}`"), self._bundle.statement)
         for code in emitter.code_fixups:
             try:
-                emitter.settle_code(code)
+                settle_code(emitter, code)
             except SourceFault as fault:
                 self.report(fault, code.statement)
         for data in emitter.data_fixups:
             try:
-                emitter.settle_data(data)
+                settle_data(emitter, data)
             except SourceFault as fault:
                 self.report(SourceFault(fault.message, data.place, hint=fault.hint), data.statement)
         for body in emitter.repeats:
             try:
-                wrong = emitter.check_repeat(body)
+                check_repeat(emitter, body)
             except SourceFault as fault:
-                wrong = body.statement, fault
-            if wrong is not None:
-                self.report(wrong[1], wrong[0])
+                self.report(fault, body.statement)
 
 
 def assemble(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .diagnostics import SourceFault
 from .instructions import Instruction, written_registers
 
 _TWO_DISCARDS = "zero registers count too; discard two results into different ones, such as $a14:15 and $a8:9"
@@ -16,9 +15,8 @@ def check_registers(instruction: Instruction) -> None:
         instruction.register(index) for index, _, _, plain in written_registers(instruction.form) if plain
     )
     if first == second:
-        raise SourceFault(
+        raise instruction.fault(
             "both halves of this load go to the same registers",
-            instruction.offset,
             hint="to discard both, use $a14:15 and $a8:9",
         )
 
@@ -30,27 +28,24 @@ def check_bundle(main: Instruction, aux: Instruction) -> None:
     `ld64a32` included.
     """
     if main.form.pipeline == "aux" and aux.form.pipeline == "main":
-        raise SourceFault(
+        raise main.fault(
             "the main-pipeline instruction comes first in a bundle",
-            main.offset,
             hint=f"write {{ {aux.mnemonic} ... ; {main.mnemonic} ... }}",
         )
     for instruction, pipeline in ((main, "main"), (aux, "aux")):
         if instruction.form.pipeline != pipeline:
-            raise SourceFault(
+            raise instruction.fault(
                 f"`{instruction.mnemonic}` belongs to the {instruction.form.pipeline} pipeline",
-                instruction.offset,
                 hint="a bundle holds one main and one aux instruction",
             )
         if instruction.form.mode == "supervisor" or not instruction.form.coissue:
-            raise SourceFault(f"`{instruction.mnemonic}` cannot be in a bundle", instruction.offset)
+            raise instruction.fault(f"`{instruction.mnemonic}` cannot be in a bundle")
     check_registers(main)
     taken = _aux_registers(main)
     for register in _aux_registers(aux):
         if register in taken:
-            raise SourceFault(
+            raise aux.fault(
                 f"both halves of the bundle write $a{register}",
-                aux.offset,
                 hint=_TWO_DISCARDS if register >= 14 else None,
             )
 

@@ -40,6 +40,8 @@ _ENDS = {".endm": ".macro", ".endmacro": ".macro", ".endr": ".rept or .irp"}
 
 def condition_of(assembler: Assembler, word: str, text: str, start: int) -> bool:
     """Whether an `.if...` holds. Raises SourceFault when that cannot be known here."""
+    # A directive may be followed by a comma (known: published kernels do it).
+    start += len(text[start:]) - len(text[start:].lstrip(" \t,"))
     rest = text[start:].strip()
     if word in (".ifb", ".ifnb"):
         return (not rest.strip('"')) == (word == ".ifb")

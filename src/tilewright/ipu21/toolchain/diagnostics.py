@@ -5,8 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...errors import AssemblyError
+
+if TYPE_CHECKING:
+    from .statements import Statement
 
 MAXIMUM_FAULTS = 50
 """Faults kept per source; later ones are usually consequences of earlier ones."""
@@ -39,13 +43,19 @@ class Diagnostic:
 
 
 class SourceFault(Exception):
-    """A fault inside one statement; `offset` counts characters of the statement's text."""
+    """A fault inside a statement; `offset` counts characters of the statement's text.
 
-    def __init__(self, message: str, offset: int = 0, *, hint: str | None = None) -> None:
+    `statement` is the one at fault where that is not the one being read.
+    """
+
+    def __init__(
+        self, message: str, offset: int = 0, *, hint: str | None = None, statement: Statement | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.offset = offset
         self.hint = hint
+        self.statement = statement
 
 
 class AssemblyFaults(AssemblyError):

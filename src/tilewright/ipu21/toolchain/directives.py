@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .diagnostics import SourceFault, did_you_mean
 from .expressions import ExpressionParser, Value
 from .lexer import Token, string_bytes, tokenise
-from .symbols import Section, here
+from .symbols import Section, Symbol
 
 if TYPE_CHECKING:
     from .assembler import Assembler
@@ -216,6 +216,11 @@ def _binding(binding: str) -> Handler:
             if arguments.at_end:
                 return
             arguments.comma()
+            if arguments.token.text == "@":
+                # A type after the name, as in `.type` (known: published kernels do it).
+                _read_type(arguments, symbol)
+                arguments.finish()
+                return
 
     return handler
 
@@ -233,12 +238,16 @@ _SYMBOL_TYPES = {"function": "function", "object": "object", "notype": "notype"}
 
 def _type(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
     symbol = assembler.symbols.get(arguments.name())
-    arguments.comma()
+    arguments.accept(",")
+    _read_type(arguments, symbol)
+    arguments.finish()
+
+
+def _read_type(arguments: Arguments, symbol: Symbol) -> None:
     if not (arguments.accept("@") or arguments.accept("%")) and arguments.token.kind != "string":
         raise SourceFault("expected @function or @object", arguments.token.offset)
     place = arguments.token.offset
     kind = arguments.name()
-    arguments.finish()
     if kind not in _SYMBOL_TYPES:
         raise SourceFault(
             f"unknown symbol type @{kind}", place, hint="@function, @object and @notype are known"
@@ -371,6 +380,3 @@ def run_directive(assembler: Assembler, word: str, text: str, start: int, statem
     else:
         arguments = Arguments(assembler, text, start)
     handler(assembler, arguments, statement)
-
-
-__all__ = ["HANDLERS", "Arguments", "here", "run_directive"]

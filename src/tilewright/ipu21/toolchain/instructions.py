@@ -14,6 +14,7 @@ from .diagnostics import SourceFault
 from .expressions import Address, Value, evaluate
 from .matching import Candidate, match
 from .operands import Written
+from .statements import Statement
 
 _WORD_LIMIT = 1 << 32
 
@@ -29,6 +30,11 @@ class Instruction:
     candidates: tuple[Candidate, ...]
     operands: list[Written]
     offset: int
+    statement: Statement | None = None
+
+    def fault(self, message: str, *, hint: str | None = None) -> SourceFault:
+        """A fault of this instruction."""
+        return SourceFault(message, self.offset, hint=hint, statement=self.statement)
 
     @property
     def form(self) -> Form:
@@ -53,9 +59,11 @@ class Encoded:
     relocation: tuple[int, Address] | None = None
 
 
-def read_instruction(mnemonic: str, operands: list[Written], offset: int) -> Instruction:
+def read_instruction(
+    mnemonic: str, operands: list[Written], offset: int, statement: Statement
+) -> Instruction:
     """Settle the form. Raises SourceFault."""
-    return Instruction(mnemonic, match(mnemonic, operands, offset), operands, offset)
+    return Instruction(mnemonic, match(mnemonic, operands, offset), operands, offset, statement)
 
 
 def _named(operand: Operand, value: Value, offset: int) -> Value:
@@ -111,15 +119,12 @@ def _settle(candidate: Candidate, written: list[Value], operands: list[Written])
 def _relocation(operand: Operand, form: Form, value: Address, offset: int) -> int:
     """The relocation type that fills this operand."""
     if value.modifier is not None:
-        number = relocations.BY_SPELLING.get(value.modifier)
-        if number is None:
-            known = ", ".join(f"@{spelling}" for spelling in relocations.BY_SPELLING)
-            raise SourceFault(f"there is no relocation @{value.modifier}", offset, hint=f"there are {known}")
+        number = named_relocation(value.modifier, offset)
         if number != natural_relocation(operand, form) and not fills(relocations.TYPES[number], operand):
             raise SourceFault(f"@{value.modifier} does not fill this operand of `{form.mnemonic}`", offset)
         return number
-    number = natural_relocation(operand, form)
-    if number is None:
+    natural = natural_relocation(operand, form)
+    if natural is None:
         raise SourceFault(
             f"`{form.mnemonic}` needs a number here, but {value.symbol.name} is known only after linking",
             offset,
@@ -127,6 +132,15 @@ def _relocation(operand: Operand, form: Form, value: Address, offset: int) -> in
             if operand.kind != "simm"
             else "a sign-extended field cannot hold an address",
         )
+    return natural
+
+
+def named_relocation(spelling: str, offset: int) -> int:
+    """The relocation type of a spelling after `symbol@`. Raises SourceFault."""
+    number = relocations.BY_SPELLING.get(spelling)
+    if number is None:
+        known = ", ".join(f"@{item}" for item in relocations.BY_SPELLING)
+        raise SourceFault(f"there is no relocation @{spelling}", offset, hint=f"there are {known}")
     return number
 
 

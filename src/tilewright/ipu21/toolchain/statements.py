@@ -1,4 +1,4 @@
-"""Cuts a source into statements: comments blanked, bundles kept whole, positions remembered."""
+"""Cuts a source into statements: comments blanked, positions remembered."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def cut_statements(
 ) -> tuple[list[Statement], list[CutFault]]:
     """Statements of `source` in order, and what is wrong with its outer shape.
 
-    Comments are `#` and `//` to the end of the line and `/* */`. A newline or `;` ends a statement, except
-    inside a `{ }` bundle.
+    Comments are `#` and `//` to the end of the line and `/* */`. A newline or `;` ends a statement; the braces
+    of a bundle are statements of their own, since macros and conditions may stand between them.
     """
     statements: list[Statement] = []
     faults: list[CutFault] = []
@@ -65,7 +65,6 @@ def cut_statements(
     first_line = line  # line of the current statement's first character
     first_column = column
     line_start = -column  # offset at which the current line starts
-    bundle: tuple[int, int] | None = None  # where the open `{` stands
 
     def finish(end: int) -> None:
         text = source[last:end] if not pieces else "".join(pieces) + source[last:end]
@@ -81,45 +80,24 @@ def cut_statements(
         token = match.group()
         start = match.start()
         kind = token[0]
-        if kind == "\n":
-            line += 1
-            line_start = match.end()
-            if bundle is None:
-                finish(start)
-                pieces.clear()
-                last, first_line, first_column = match.end(), line, 0
-        elif kind == ";":
-            if bundle is None:
-                finish(start)
-                pieces.clear()
-                last, first_line, first_column = match.end(), line, match.end() - line_start
-        elif kind == "{":
-            if bundle is not None:
-                faults.append(
-                    CutFault(
-                        "`{` inside a bundle", *bundle, hint="close the bundle that starts here with `}`"
-                    )
-                )
-            bundle = (line, start - line_start)
-        elif kind == "}":
-            if bundle is None:
-                faults.append(CutFault("`}` without `{`", line, start - line_start))
-            bundle = None
+        if kind in "\n;{}":
+            finish(start)
+            pieces.clear()
+            if kind == "\n":
+                line += 1
+                line_start = match.end()
+            elif kind != ";":
+                statements.append(Statement(kind, line, start - line_start, expansion))
+            last, first_line, first_column = match.end(), line, match.end() - line_start
         elif token == '"':
             faults.append(CutFault("the string has no closing quote on this line", line, start - line_start))
         elif token == "/*":
             faults.append(CutFault("the comment is never closed", line, start - line_start, hint="add `*/`"))
             finish(start)
             return statements, faults
-        elif kind in "\"'":
-            continue
-        else:
-            if (
-                kind == "#"
-                and not "".join(pieces).strip()
-                and not source[last:start].strip()
-                and _PREPROCESSOR.match(token)
-            ):
+        elif kind not in "\"'":
+            before = "".join(pieces) + source[last:start]
+            if kind == "#" and not before.strip() and _PREPROCESSOR.match(token):
                 faults.append(
                     CutFault(
                         "preprocessor lines are not supported",
@@ -135,7 +113,5 @@ def cut_statements(
             if newlines:
                 line += newlines
                 line_start = start + token.rindex("\n") + 1
-    if bundle is not None:
-        faults.append(CutFault("the bundle is never closed", *bundle, hint="add `}`"))
     finish(len(source))
     return statements, faults

@@ -12,15 +12,15 @@ pytestmark = pytest.mark.sim
 
 
 def arrived(zone: int, since: int, *tiles: int) -> Standing:
-    return Standing(np.array(tiles, np.int64), zone, since, 0, 0, f"wait in `sync {zone}`")
+    return Standing(np.array(tiles, np.int64), zone, since, 0, 0, 0x4C040, lambda: f"wait in `sync {zone}`")
 
 
 def excused(count: int, since: int, *tiles: int) -> Standing:
-    return Standing(np.array(tiles, np.int64), None, 0, count, since, f"wait for {count}")
+    return Standing(np.array(tiles, np.int64), None, 0, count, since, 0x4C040, lambda: f"wait for {count}")
 
 
 def busy(*tiles: int) -> Standing:
-    return Standing(np.array(tiles, np.int64), None, 0, 0, 0, "have ended")
+    return Standing(np.array(tiles, np.int64), None, 0, 0, 0, 0x4C040, lambda: "have ended")
 
 
 def test_internal_barrier_releases_250_cycles_after_the_last_arrival() -> None:
@@ -67,9 +67,19 @@ def test_zones_of_loaders_and_other_chips(zone: int) -> None:
 def test_deadlock_blames_who_is_missing() -> None:
     standings = [arrived(7, 5, 53), busy(9, 3), excused(1, 0, *range(100, 110))]
     error = deadlock("stuck", standings, [standings[1]])
-    assert error.tile == 3
+    assert (error.tile, error.address) == (3, 0x4C040)
     assert "2 tiles (3, 9) have ended" in str(error)
     assert "10 tiles (100, 101, 102, 103, 104, 105, ...) wait for 1" in str(error)
+
+
+def test_deadlock_report_stays_short() -> None:
+    standings = [
+        Standing(np.array([t], np.int64), 3, 0, 0, 0, 0x4C000 + 4 * t, f"wait at {t}".__str__)
+        for t in range(100)
+    ]
+    error = deadlock("stuck", standings)
+    assert str(error).endswith("tile 7 wait at 7; and 92 more places")
+    assert error.tile is None
 
 
 def test_names() -> None:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from chip_rows import ITEM, MUX, NEUTRAL, POINTER, SEND, route, stored_words
+from chip_rows import FORMAT, ITEM, MUX, MUX_PAIR, NEUTRAL, POINTER, SEND, route, stored_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tilewright.ipu21.machine.memory import TILE_BASE, TILE_BYTES
+from tilewright.ipu21.machine.memory import TILE_BASE
 from tilewright.ipu21.simulator.fabric import resolve
 from tilewright.ipu21.simulator.movement import move, move_by_word
 from tilewright.ipu21.simulator.traffic import Party, collect
@@ -31,7 +31,7 @@ def parties_of(logs: Mapping[int, Log], mux: Mapping[int, int] | None = None) ->
 
 def memories(tiles: list[int], seed: int) -> dict[int, NDArray[np.uint32]]:
     generator = np.random.default_rng(seed)
-    return {t: generator.integers(0, 1 << 32, TILE_BYTES // 4, dtype=np.uint32) for t in tiles}
+    return {t: generator.integers(0, 1 << 32, 1 << 15, dtype=np.uint32) for t in tiles}
 
 
 def table(memory: Mapping[int, NDArray[np.uint32]]) -> list[NDArray[np.uint32]]:
@@ -188,6 +188,54 @@ def test_arbitrary_logs_resolve_as_the_definition_says(seed: int) -> None:
     move_by_word(resolution.pieces, table(slow))
     for tile in tiles:
         np.testing.assert_array_equal(fast[tile], slow[tile])
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 1 << 30))
+def test_random_paired_phases(seed: int) -> None:
+    """64-bit messages from the published rules: the early partner selects, both set format and pointer."""
+    generator = np.random.default_rng(seed)
+    pairs = sorted({int(t) & ~2 for t in generator.choice(1472, 8, replace=False)})
+    tiles = sorted([*pairs, *(t | 2 for t in pairs)])
+    logs: dict[int, Log] = {tile: [] for tile in tiles}
+    send_free, receive_free = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
+    expected = []
+    for _ in range(8):
+        source = int(generator.choice(tiles))
+        others = [p for p in pairs if p != source & ~2]
+        chosen = [int(p) for p in generator.choice(others, int(generator.integers(1, 3)), replace=False)]
+        count = int(generator.integers(4, 60))
+        early = {p: min((p, p | 2), key=lambda t: route(source, t)[0]) for p in chosen}
+        send = max([send_free[source & ~2], *(receive_free[p] - route(source, early[p])[0] for p in chosen)])
+        read = TILE_BASE + 8 * int(generator.integers(0, 2048))
+        control = (route(source, early[chosen[0]])[1] if len(chosen) == 1 else 3) | 4
+        logs[source].append((SEND, RELEASE + send, count, read, control, 0))
+        send_free[source & ~2] = send + count
+        for p in chosen:
+            time, way = route(source, early[p])
+            x = RELEASE + send + time + 1
+            f = x + 51 + 2 * (p >> 6)
+            logs[early[p]].append((MUX_PAIR, x, 0, source ^ (early[p] & 2), 0, 0))
+            logs[early[p]].append((MUX_PAIR, x + count, 0, NEUTRAL, 0, 0))
+            for member in (p, p | 2):
+                write = TILE_BASE + 0x8000 + 8 * int(generator.integers(0, 2048))
+                logs[member].append((FORMAT, f, 0, way, 0, 0))
+                logs[member].append((POINTER, f + 2, 0, write, 0, 0))
+                logs[member].append((FORMAT, f + count, 0, 0, 0, 0))
+                expected.append((source, member, send, f + 2 - RELEASE, count, 8, read, write))
+            receive_free[p] = x + count - RELEASE + 2
+    pieces = resolve(collect(parties_of(logs), RELEASE), np.zeros(2048, np.int64)).pieces
+    assert sorted(piece[:8] for piece in pieces.tolist()) == sorted(expected)
+    memory, slow = memories(tiles, seed), memories(tiles, seed)
+    before = {tile: words.copy() for tile, words in memory.items()}
+    move(pieces, table(memory))
+    move_by_word(pieces, table(slow))
+    for source, member, _, _, count, _, read, write in sorted(expected, key=lambda m: m[3]):
+        begin, end = (write - TILE_BASE) // 4, (read - TILE_BASE) // 4
+        before[member][begin : begin + 2 * count] = before[source][end : end + 2 * count]
+    for tile in tiles:
+        np.testing.assert_array_equal(memory[tile], before[tile])
+        np.testing.assert_array_equal(slow[tile], before[tile])
 
 
 def test_pointers_persist_to_the_next_phase() -> None:

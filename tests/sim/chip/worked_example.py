@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tilewright.ipu21.machine.topology import TILES, to_physical
 from tilewright.package.records import (
     EXECUTE,
+    NO_BLOB,
     READ,
     WRITE,
     HostCall,
@@ -248,8 +249,10 @@ def build(
     def image(program: Program, data: Mapping[int, bytes | int]) -> int:
         parts = []
         for address, content, size, flags in segments(program, data):
-            blobs.append(content)
-            parts.append(Segment(address, size, len(blobs) - 1 if content else -1, 0, len(content), flags))
+            if content and content not in blobs:
+                blobs.append(content)
+            blob = blobs.index(content) if content else NO_BLOB
+            parts.append(Segment(address, size, blob, 0, len(content), flags))
         images.append(Image(0x4C014, 0, COMPLETION, parts))
         return len(images) - 1
 

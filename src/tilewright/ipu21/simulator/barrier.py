@@ -7,7 +7,7 @@ modulo 8). Evidence: known sequences, derived rule; the release times are assume
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,15 +20,17 @@ INTERNAL, HOST = 3, 7
 """Groups of zones that this chip has a use for; the others belong to loaders and to other chips."""
 MASTER = 15
 """The zone with which a tile that owns host requests enters a host phase; of the host's group."""
+PLACES_SHOWN = 8
+"""Places that the report of a deadlock names, those of the tiles at fault first."""
 ZONES = (INTERNAL, HOST, MASTER)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Standing:
     """Where the tiles of one class are.
 
     `zone` is the `sync` they wait in (None: no barrier), issued at cycle `since`. They are excused from
-    `count` barriers, by a `sans` at `count_since`. `doing` says it in words.
+    `count` barriers, by a `sans` at `count_since`. `pc` is their next instruction, `doing` says it in words.
     """
 
     tiles: NDArray[np.int64]
@@ -36,7 +38,8 @@ class Standing:
     since: int
     count: int
     count_since: int
-    doing: str
+    pc: int
+    doing: Callable[[], str]
 
     @property
     def ready(self) -> bool:
@@ -102,11 +105,18 @@ def check_zone(zone: int, tile: int, address: int, cycle: int) -> None:
 def deadlock(what: str, standings: Iterable[Standing], blamed: Sequence[Standing] = ()) -> SimulationError:
     """The report of a chip that cannot go on: where every tile is, alike ones together."""
     places: dict[str, list[NDArray[np.int64]]] = {}
-    for standing in standings:
-        places.setdefault(standing.doing, []).append(standing.tiles)
-    text = "; ".join(f"{tile_names(np.concatenate(tiles))} {doing}" for doing, tiles in places.items())
-    first = min((int(s.tiles.min()) for s in blamed), default=None)
-    return SimulationError(f"{what}: {text}", tile=first)
+    for standing in [*blamed, *(s for s in standings if s not in blamed)]:
+        places.setdefault(standing.doing(), []).append(standing.tiles)
+    parts = [f"{tile_names(np.concatenate(tiles))} {doing}" for doing, tiles in places.items()]
+    if len(parts) > PLACES_SHOWN:
+        parts[PLACES_SHOWN:] = [f"and {len(parts) - PLACES_SHOWN} more places"]
+    first = min(blamed, key=lambda s: int(s.tiles.min()), default=None)
+    return SimulationError(
+        f"{what}: {'; '.join(parts)}",
+        tile=None if first is None else int(first.tiles.min()),
+        context=None if first is None else "supervisor",
+        address=None if first is None else first.pc,
+    )
 
 
 def tile_names(tiles: NDArray[np.int64], limit: int = 6) -> str:

@@ -13,8 +13,10 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.errors import PackageError
 from tilewright.ipu21.isa.csrs import INCOMING_DCOUNT, INCOMING_FORMAT, INCOMING_MUX, INCOMING_MUXPAIR
-from tilewright.ipu21.machine.memory import TILE_BASE
+from tilewright.ipu21.machine.memory import TILE_BASE, TILE_END
+from tilewright.ipu21.machine.topology import TILES
 from tilewright.package.records import NO_MARKS, Package
 
 from .barrier import Standing
@@ -77,20 +79,22 @@ class TileClass:
 
     def standing(self) -> Standing:
         """Where the members are with respect to barriers."""
+        count = self.tile.sans
+        zone = self.zone if self.state is State.ARRIVED and count == 0 else None
+        return Standing(self.members, zone, self.since, count, self.tile.sans_clock, self.tile.pc, self.doing)
+
+    def doing(self) -> str:
+        """What the members do, for a report."""
         count, tile = self.tile.sans, self.tile
         at = f" at {tile.pc:#x}"
         if self.state is State.ARRIVED:
-            doing = f"wait in `sync {self.zone}`{at} since cycle {self.since}" + (
-                f" with {count} excused barriers left" if count else ""
-            )
-        elif self.state is State.EXCUSED:
-            doing = f"wait in `sync 1`{at} for {count} excused barriers"
-        elif self.state is State.RECEIVING:
-            doing = f"wait in `sync 0`{at} for {tile.csr(INCOMING_DCOUNT)} more words"
-        else:
-            doing = self.state.value
-        zone = self.zone if self.state is State.ARRIVED and count == 0 else None
-        return Standing(self.members, zone, self.since, count, tile.sans_clock, doing)
+            left = f" with {count} excused barriers left" if count else ""
+            return f"wait in `sync {self.zone}`{at}{left}"
+        if self.state is State.EXCUSED:
+            return f"wait in `sync 1`{at} for {count} excused barriers"
+        if self.state is State.RECEIVING:
+            return f"wait in `sync 0`{at} for {tile.csr(INCOMING_DCOUNT)} more words"
+        return str(self.state.value)
 
     def begin_phase(self, active: bool) -> None:
         """Keeps what the phase about to begin finds in the exchange registers."""
@@ -123,16 +127,28 @@ class TileClass:
 
 
 def load_classes(package: Package, make_tile: MakeTile) -> list[TileClass]:
-    """One class per image: memory filled from the package, its profile marks watched."""
+    """One class per image: memory filled from the package, its profile marks watched.
+
+    Raises PackageError for tiles that do not exist or have two images, and for segments outside tile memory.
+    """
     members: dict[int, list[int]] = {}
     for entry in package.tiles:
+        if not 0 <= entry.physical_tile < TILES:
+            raise PackageError(f"there is no tile {entry.physical_tile}", where="tile images")
         members.setdefault(entry.image, []).append(entry.physical_tile)
+    if len({entry.physical_tile for entry in package.tiles}) < len(package.tiles):
+        raise PackageError("a tile has two images", where="tile images")
     classes = []
     for index in sorted(members):
         image = package.images[index]
         ids = np.array(sorted(members[index]), np.int64)
         tile = make_tile(int(ids[0]), len(ids) > 1)
         for segment in image.segments:
+            if segment.address < TILE_BASE or segment.address + segment.memory_size > TILE_END:
+                raise PackageError(
+                    f"a segment of {segment.memory_size} bytes at {segment.address:#x}: not in tile memory",
+                    where=f"image {index}",
+                )
             tile.load(segment.address, package.segment_bytes(segment), segment.memory_size)
         if image.mark_table != NO_MARKS:
             table = package.profile.mark_tables[image.mark_table]

@@ -11,7 +11,7 @@ from .classes import TileClass
 
 INTERVAL = np.dtype([("tile", "<u2"), ("context", "u1"), ("step", "<u2"), ("begin", "<i8"), ("end", "<i8")])
 """Step `step` (index into the package's profile steps) on physical tile `tile`, cycles [begin, end).
-Context 0 is the supervisor. A step lasts until the tile's next mark, the latest until where the tile is now."""
+Context 0 is the supervisor. A step lasts until the tile's next mark, the latest until the tile's clock."""
 
 
 def intervals(classes: Iterable[TileClass]) -> NDArray[np.void]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
-
-T = TypeVar("T", int, Any)
+from typing import Any, overload
 
 
-def ceil_div(a: T, b: Any) -> T:
+@overload
+def ceil_div(a: int, b: int) -> int: ...
+@overload
+def ceil_div(a: Any, b: Any) -> Any: ...
+def ceil_div(a: Any, b: Any) -> Any:
     """a / b rounded up, for b > 0."""
     return -(-a // b)
 
 
-def align_up(value: T, alignment: int) -> T:
+@overload
+def align_up(value: int, alignment: int) -> int: ...
+@overload
+def align_up(value: Any, alignment: Any) -> Any: ...
+def align_up(value: Any, alignment: Any) -> Any:
     """The smallest multiple of `alignment` that is >= value."""
     return ceil_div(value, alignment) * alignment

@@ -24,7 +24,7 @@ from ..lower.tile_work import TileWork
 from ..machine.host import SLOT_BYTES
 from ..machine.topology import to_physical
 from ..place.placement import Placement, live_at_steps
-from ..toolchain.linker import LinkedImage
+from ..toolchain import LinkedImage
 from .bindings import make_binding
 from .host_plan import COMMAND_PAGE, COMMAND_PAGE_BYTES, DATA_PAGE, Batches, plan_batches
 from .images import BlobStore, build_images, merge

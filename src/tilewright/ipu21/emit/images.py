@@ -12,7 +12,7 @@ from ..lower.tile_work import TileClass, TileWork
 from ..machine.memory import ENTRY_POINT
 from ..machine.topology import TILES
 from ..place.placement import Placement
-from ..toolchain.linker import LinkedImage
+from ..toolchain import LinkedImage
 from .memory_map import PROGRAM, SCRATCH, SCRATCH_BYTES, STAGING, STAGING_BYTES, TABLES
 from .steps_profile import INITIALIZE, INPUT, ProfileIndex
 from .tile_programs import Programs, TileProgram

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fabric import DESTINATION, TRANSFER, Schedule, schedule
+from ..fabric.schedule import Schedule, schedule
+from ..fabric.transfers import DESTINATION, TRANSFER
 from ..lower.tile_work import Phase, TileWork
 from ..machine.topology import to_physical
 from ..place.placement import Placement

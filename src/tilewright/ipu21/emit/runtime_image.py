@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..kernels import ACTIVE_SOURCES, IDLE_SOURCES, link_kernels
-from ..toolchain.linker import LinkedImage
+from ..toolchain import LinkedImage
 from .memory_map import PROGRAM
 
 

@@ -54,6 +54,10 @@ class Axis:
     levels: tuple[Level, ...] = ()
     minimum: int = 0
 
+    def __post_init__(self) -> None:
+        # A cut into one part is none; without it, equal layouts compare equal.
+        object.__setattr__(self, "levels", tuple(level for level in self.levels if level.parts > 1))
+
     @property
     def parts(self) -> int:
         """Number of parts over all levels."""
@@ -137,7 +141,7 @@ class Layout:
         """One line for reports: order, view, cuts."""
         cuts = []
         for name, axis in (("rows", self.row), ("columns", self.column)):
-            levels = " x ".join(str(level.parts) for level in axis.levels if level.parts > 1)
+            levels = " x ".join(str(level.parts) for level in axis.levels)
             cuts.append(f"{name} {axis.extent}" + (f" / {levels}" if levels else ""))
         return f"{self.order} [{', '.join(cuts)}] on {self.tiles} tiles"
 

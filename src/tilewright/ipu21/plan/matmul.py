@@ -133,25 +133,42 @@ class Stages:
     reduce: NDArray[np.float64]
 
 
-def stages(shape: Shape, r: NDArray[np.int64], c: NDArray[np.int64], k: NDArray[np.int64]) -> Stages:
-    """Cycles of each stage for grids given as arrays (or 0-d arrays)."""
+def stages(
+    shape: Shape,
+    r: NDArray[np.int64],
+    c: NDArray[np.int64],
+    k: NDArray[np.int64],
+    receives: NDArray[np.bool_],
+) -> Stages:
+    """Cycles of each stage for grids given as arrays; `receives`: the left operand has to move."""
     rows = ceil_div(shape.m, r)
     padded = np.maximum(rows, MINIMUM_ROWS)
     inner = ceil_div(ceil_div(shape.k, MICRO), k)
     columns = ceil_div(ceil_div(shape.n, MICRO), c)
     piece = ceil_div(rows * columns, k)
     return Stages(
-        receive=cost.exchange(np.where(c > 1, rows * inner * 8, 0), inner * np.maximum(c, 2)),
+        receive=cost.exchange(np.where(receives, rows * inner * 8, 0), inner * np.maximum(c, 2)),
         gemm=np.asarray(gemm_cycles(padded, inner, columns), dtype=np.float64),
         partials=cost.exchange((k - 1) * piece * 8, (k - 1) * columns),
         reduce=np.where(k > 1, reduce_cycles(k - 1, piece * 4, 1), 0.0),
     )
 
 
-def candidates(shape: Shape, tiles: int, *, pointwise: int) -> Candidates:
+def must_receive(shape: Shape, grid: Grid, source: Layout | None) -> bool:
+    """True if the left operand does not already lie where the kernel reads it.
+
+    `source` is the layout it has; None if it is an input that can still be stored as the product wants it.
+    """
+    if source is None:
+        return grid.c > 1
+    return source != left_layout(shape, grid)
+
+
+def candidates(shape: Shape, tiles: int, *, source: Layout | None, pointwise: int) -> Candidates:
     """Every grid of at most `tiles` tiles.
 
     Args:
+        source: where the left operand lies, see `must_receive`.
         pointwise: how many element-wise operations follow on the result's owners; they favour grids that
             spread the result widely.
     """
@@ -165,7 +182,11 @@ def candidates(shape: Shape, tiles: int, *, pointwise: int) -> Candidates:
     rows = ceil_div(shape.m, r)
     columns = ceil_div(n_groups, c)
     by_columns = (rows < k) & (columns >= k)
-    predicted = stages(shape, r, c, k)
+    # Only a grid whose operand has no replicas can find it in place.
+    receives = c > 1
+    for index in np.flatnonzero(~receives):
+        receives[index] = must_receive(shape, Grid(int(r[index]), 1, int(k[index]), False), source)
+    predicted = stages(shape, r, c, k, receives)
     owned = ceil_div(rows * columns, k) * MICRO
     cycles = (
         predicted.receive + predicted.gemm + predicted.partials + predicted.reduce + pointwise * owned * 2.0

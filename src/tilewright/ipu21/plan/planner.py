@@ -7,16 +7,18 @@ cycles one is ready to pay for a byte per tile. The pipeline raises it until the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...arithmetic import ceil_div
 from ...errors import UnsupportedError
 from ...graph import Graph, Operation, Value
-from ..kernels.elementwise import add_cycles, add_row_cycles, gelu_cycles
-from ..kernels.gemm import ACCESS_TAIL, MAXIMUM_ROWS
+from ..kernels import KERNELS
+from ..kernels.gemm import MAXIMUM_ROWS
 from . import cost
 from . import matmul as products
-from .layout import Axis, Layout, spread
+from .layout import MICRO, Axis, Layout, spread
 from .steps import Buffer, Compute, Exchange, Gather, Plan, Retile, WeightUse
 from .support import check_supported, computed_operand, constant_values, is_row, matrix_view
 
@@ -77,27 +79,39 @@ class _Planner:
             self.place_input(value, spread(rows, columns, self.plan.tiles))
         return self.plan.buffers[self.holder[value.id]]
 
-    def place_input(self, value: Value, layout: Layout, **options: object) -> Buffer:
+    def place_input(self, value: Value, layout: Layout) -> Buffer:
         if value.id not in self.inputs:
             raise AssertionError(f"{value.name} is used before it is computed")
-        buffer = self.add(Buffer(value.name, layout, "input", value.name, **options))  # type: ignore[arg-type]  # memory, tail
+        buffer = self.add(Buffer(value.name, layout, "input", value.name))
         self.holder[value.id] = buffer.name
         self.plan.inputs[value.name] = buffer.name
         return buffer
 
-    def weight(
-        self, value: Value, layout: Layout, owner: str, shape: tuple[int, ...], memory: str = "any"
-    ) -> Buffer:
+    def weight(self, value: Value, layout: Layout, owner: str, shape: tuple[int, ...]) -> Buffer:
         """A buffer for a constant as one operation wants it (or for an input used as a right operand)."""
-        interleaved = memory == "interleaved"
         if value.id in self.inputs:
-            return self.place_input(value, layout, memory="interleaved" if interleaved else "any")
+            return self.place_input(value, layout)
         count = self.bindings.get(value.name, 0) + 1
         self.bindings[value.name] = count
         binding = value.name if count == 1 else f"{value.name}@{count}"
-        buffer = Buffer(binding, layout, "weight", owner, memory="interleaved" if interleaved else "any")
         self.plan.weights[binding] = WeightUse(value.name, binding, shape)
-        return self.add(buffer)
+        return self.add(Buffer(binding, layout, "weight", owner))
+
+    def call(
+        self, name: str, kernel: str, output: str, inputs: tuple[str, ...], cycles: float, **parameters: int
+    ) -> None:
+        """Append a kernel call, and give its buffers what the kernel's contract asks for."""
+        contract = KERNELS[kernel].contract
+        buffers = dict(zip((operand.name for operand in contract.operands), (output, *inputs), strict=True))
+        for operand in contract.operands:
+            buffer = self.plan.buffers[buffers[operand.name]]
+            self.plan.buffers[buffer.name] = replace(
+                buffer,
+                memory="interleaved" if operand.interleaved else buffer.memory,
+                tail=max(buffer.tail, operand.access_tail),
+            )
+        apart = tuple((buffers[one], buffers[other]) for one, other in contract.apart)
+        self.plan.steps.append(Compute(name, kernel, output, inputs, cycles, apart, parameters))
 
     def can_overwrite(self, value: Value) -> bool:
         """True if nobody needs the value after the operation being planned."""
@@ -128,10 +142,12 @@ class _Planner:
         name = operation.result.name
         m, k = matrix_view(left.type.shape)
         shape = products.Shape(m, k, right.type.shape[-1])
-        choice = products.candidates(
-            shape, self.plan.tiles, pointwise=self.pointwise_followers(operation.result)
+        placed = left.id not in self.inputs or left.id in self.holder
+        source = self.buffer_of(left).layout if placed else None
+        pointwise = self.pointwise_followers(operation.result)
+        grid = products.candidates(shape, self.plan.tiles, source=source, pointwise=pointwise).best(
+            self.price
         )
-        grid = choice.best(self.price)
         if ceil_div(m, grid.r) > MAXIMUM_ROWS:
             raise UnsupportedError(
                 f"{m} rows over {grid.r} tiles are more than the {MAXIMUM_ROWS} rows a kernel call can do",
@@ -139,44 +155,25 @@ class _Planner:
                 hint="use more tiles or a smaller batch",
             )
         self.plan.grids[name] = grid.describe()
-        predicted = products.stages(shape, *(np.asarray([n]) for n in (grid.r, grid.c, grid.k)))
-
+        receives = np.asarray([products.must_receive(shape, grid, source)])
+        predicted = products.stages(shape, *(np.asarray([n]) for n in (grid.r, grid.c, grid.k)), receives)
         wanted = products.left_layout(shape, grid)
-        if left.id in self.inputs and left.id not in self.holder:
+        if not placed:
             self.place_input(left, products.stored_left_layout(shape, grid))
-        source = self.buffer_of(left)
-        if source.layout == wanted:
-            # Read where it lies; the kernel reads a little past the end.
-            operand = self._with_tail(source)
-        else:
-            operand = self.add(Buffer(f"{name}.left", wanted, "scratch", name, tail=ACCESS_TAIL))
+        operand = self.buffer_of(left)
+        if operand.layout != wanted:
+            held, operand = operand, self.add(Buffer(f"{name}.left", wanted, "scratch", name))
             self.plan.steps.append(
-                Exchange(f"{name}.receive", (Retile(source.name, operand.name),), float(predicted.receive[0]))
+                Exchange(f"{name}.receive", (Retile(held.name, operand.name),), float(predicted.receive[0]))
             )
-        weights = self.weight(
-            right, products.weight_layout(shape, grid), name, right.type.shape, "interleaved"
-        )
-        partial_name = name if grid.k == 1 else f"{name}.partial"
-        partial = self.add(
-            Buffer(
-                partial_name,
-                products.partial_layout(shape, grid),
-                "value" if grid.k == 1 else "scratch",
-                name,
-                memory="interleaved",
-                tail=ACCESS_TAIL,
-            )
-        )
-        self.plan.steps.append(
-            Compute(
-                f"{name}.multiply",
-                "gemm_f16",
-                partial.name,
-                (operand.name, weights.name),
-                float(predicted.gemm[0]),
-                apart=((partial.name, operand.name),),
-            )
-        )
+        weights = self.weight(right, products.weight_layout(shape, grid), name, right.type.shape)
+        layout = products.partial_layout(shape, grid)
+        if grid.k == 1:
+            partial = self.add(Buffer(name, layout, "value", name))
+        else:
+            partial = self.add(Buffer(f"{name}.partial", layout, "scratch", name))
+        inputs = (operand.name, weights.name)
+        self.call(f"{name}.multiply", "gemm_f16", partial.name, inputs, float(predicted.gemm[0]))
         self.holder[operation.result.id] = partial.name
         if grid.k > 1:
             self._reduce(operation, shape, grid, partial, predicted)
@@ -191,41 +188,15 @@ class _Planner:
     ) -> None:
         name = operation.result.name
         layout = products.result_layout(shape, grid)
-        gathered = self.add(
-            Buffer(f"{name}.gathered", layout, "scratch", name, memory="interleaved", slots=grid.k - 1)
-        )
+        gathered = self.add(Buffer(f"{name}.gathered", layout, "scratch", name, slots=grid.k - 1))
         result = self.add(Buffer(name, layout, "value", name))
-        self.plan.steps.append(
-            Exchange(
-                f"{name}.partials",
-                (Gather(partial.name, gathered.name, result.name, grid.k, grid.c),),
-                float(predicted.partials[0]),
-            )
-        )
-        self.plan.steps.append(
-            Compute(
-                f"{name}.reduce",
-                "reduce_f16",
-                result.name,
-                (partial.name, gathered.name),
-                float(predicted.reduce[0]),
-                parameters={"remote": grid.k - 1},
-            )
+        move = Gather(partial.name, gathered.name, result.name, grid.k, grid.c)
+        self.plan.steps.append(Exchange(f"{name}.partials", (move,), float(predicted.partials[0])))
+        inputs = (partial.name, gathered.name)
+        self.call(
+            f"{name}.reduce", "reduce_f16", result.name, inputs, float(predicted.reduce[0]), remote=grid.k - 1
         )
         self.holder[operation.result.id] = result.name
-
-    def _with_tail(self, buffer: Buffer) -> Buffer:
-        grown = Buffer(
-            buffer.name,
-            buffer.layout,
-            buffer.role,
-            buffer.owner,
-            buffer.memory,
-            buffer.slots,
-            max(buffer.tail, ACCESS_TAIL),
-        )
-        self.plan.buffers[buffer.name] = grown
-        return grown
 
     def pointwise_output(self, operation: Operation, operand: Value, source: Buffer) -> Buffer:
         """In place if the operand is not needed any more, otherwise a new buffer of the same layout."""
@@ -242,40 +213,26 @@ class _Planner:
         operand = operation.operands[0]
         source = self.buffer_of(operand)
         output = self.pointwise_output(operation, operand, source)
-        words = int(source.layout.bytes.max()) // 8
-        self.plan.steps.append(
-            Compute(
-                f"{operation.result.name}.gelu",
-                "gelu_f16",
-                output.name,
-                (source.name,),
-                float(gelu_cycles(words)),
-            )
-        )
+        cycles = float(KERNELS["gelu_f16"].cycles(largest_words(source)))
+        self.call(f"{operation.result.name}.gelu", "gelu_f16", output.name, (source.name,), cycles)
 
     def add_operation(self, operation: Operation) -> None:
         value, other = computed_operand(operation, self.constants)
         name = operation.result.name
         source = self.buffer_of(value)
         shape = operation.result.type.shape
-        words = int(source.layout.bytes.max()) // 8
         if other.id in self.constants and is_row(other.type.shape, shape):
             row = Layout("row16", Axis(1), source.layout.column, source.layout.tiles)
-            bias = self.weight(other, row, name, other.type.shape)
-            output = self.pointwise_output(operation, value, source)
-            rows = source.layout.row.largest()
-            cycles = float(add_row_cycles(rows, source.layout.column.largest() // 16))
-            self.plan.steps.append(
-                Compute(f"{name}.add", "add_row_f16", output.name, (source.name, bias.name), cycles)
-            )
-            return
-        second = self._same_layout(operation, other, source)
+            second = self.weight(other, row, name, other.type.shape)
+            kernel = "add_row_f16"
+            extents: tuple[int, ...] = (source.layout.row.largest(), source.layout.column.largest() // MICRO)
+        else:
+            second = self._same_layout(operation, other, source)
+            kernel = "add_f16"
+            extents = (largest_words(source),)
         output = self.pointwise_output(operation, value, source)
-        self.plan.steps.append(
-            Compute(
-                f"{name}.add", "add_f16", output.name, (source.name, second.name), float(add_cycles(words))
-            )
-        )
+        cycles = float(KERNELS[kernel].cycles(*extents))
+        self.call(f"{name}.add", kernel, output.name, (source.name, second.name), cycles)
 
     def _same_layout(self, operation: Operation, other: Value, source: Buffer) -> Buffer:
         """The second operand of an addition in the layout of the first."""
@@ -288,8 +245,12 @@ class _Planner:
         if second.layout == source.layout:
             return second
         moved = self.add(Buffer(f"{name}.right", source.layout, "scratch", name))
-        words = int(source.layout.bytes.max()) // 4
-        self.plan.steps.append(
-            Exchange(f"{name}.receive", (Retile(second.name, moved.name),), float(cost.exchange(words, 8)))
-        )
+        words = 2 * largest_words(source)
+        cycles = float(cost.exchange(words, source.layout.column.largest() // MICRO))
+        self.plan.steps.append(Exchange(f"{name}.receive", (Retile(second.name, moved.name),), cycles))
         return moved
+
+
+def largest_words(buffer: Buffer) -> int:
+    """64-bit words of the largest shard of a buffer."""
+    return int(buffer.layout.bytes.max()) // 8

@@ -58,12 +58,17 @@ class _Bundle:
 
 
 class _Scope:
-    """Names in expressions: assigned values at once, constants of the instruction set, labels by reference."""
+    """Names in expressions: assigned values at once, instruction set constants, labels by reference.
+
+    `lookups` counts uses of names that a source may give another meaning later.
+    """
 
     def __init__(self, assembler: Assembler) -> None:
         self._assembler = assembler
+        self.lookups = 0
 
     def name(self, name: str, offset: int) -> Value:
+        self.lookups += 1
         symbols = self._assembler.symbols
         symbol = symbols.symbols.get(name)
         if symbol is None:
@@ -76,6 +81,7 @@ class _Scope:
         return Address(symbol, 0)
 
     def local(self, reference: str, offset: int) -> Value:
+        self.lookups += 1
         try:
             return Address(self._assembler.symbols.local(reference), 0)
         except SourceFault as fault:
@@ -97,6 +103,7 @@ class _Scope:
         raise SourceFault(f"there is no register {name}", offset, hint=did_you_mean(name, known))
 
     def here(self) -> Value:
+        self.lookups += 1
         return here(self._assembler.section)
 
 
@@ -119,6 +126,7 @@ class Assembler:
         self.sizes: list[tuple[Symbol, Statement, int]] = []
         self.scope = _Scope(self)
         self._bundle: _Bundle | None = None
+        self._repeated: dict[str, Instruction] = {}
         self._statements_left = MAXIMUM_STATEMENTS
         statements, faults = cut_statements(source)
         self._frames = [_Frame(statements, False, 0)]
@@ -316,13 +324,21 @@ class Assembler:
             self.report(SourceFault(fault.message, offset, hint=fault.hint), statement)
 
     def _instruction(self, word: str, offset: int, start: int, statement: Statement) -> None:
+        # The same text means the same words unless a name of the source is in it.
+        key = statement.text[offset:]
+        repeated = self._repeated.get(key)
+        lookups = self.scope.lookups
         try:
-            tokens = tokenise(statement.text, start)
-            if word == "ldconst":
+            tokens = [] if repeated is not None else tokenise(statement.text, start)
+            if repeated is not None:
+                instructions = [repeated.again(offset, statement)]
+            elif word == "ldconst":
                 operands = parse_operands(tokens, self._after_comma(tokens), self.scope)
                 instructions = self._load_constant(operands, offset, statement)
             else:
                 instructions = [self._parse(word, tokens, offset, statement)]
+                if self.scope.lookups == lookups:
+                    self._repeated[key] = instructions[0]
         except SourceFault:
             if self._bundle is not None:
                 self._bundle.faulty = True

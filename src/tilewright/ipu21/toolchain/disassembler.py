@@ -22,9 +22,9 @@ _BRANCHES = {form.index for form in FORMS for operand in form.operands if operan
 def disassemble(item: bytes | ObjectFile | LinkedImage, *, address: int = 0) -> str:
     """Assembly text of code and data.
 
-    Relocations of an object appear as symbol expressions. Branch targets inside raw code or an image get names, which
-    stand for their absolute addresses. Words that are no instruction, or that the assembler would refuse where they
-    stand, appear as data. Each line ends with a comment giving address and words.
+    Relocations of an object appear as symbol expressions. Branch targets inside raw code or an image get
+    names, which stand for their absolute addresses. Words that are no instruction, or that the assembler
+    would refuse where they stand, appear as data. Each line ends with a comment giving address and words.
 
     Args:
         item: raw code, an object, or a linked image.

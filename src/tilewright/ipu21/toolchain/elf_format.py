@@ -1,4 +1,4 @@
-"""Numbers and record shapes of ELF32 as Colossus uses it (known: published target description and objects)."""
+"""Numbers and record shapes of ELF32 as Colossus uses it (known: published target description, objects)."""
 
 from __future__ import annotations
 

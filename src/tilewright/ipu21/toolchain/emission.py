@@ -68,8 +68,8 @@ class PlacedRelocation:
 class Emitter:
     """Where instructions and data go, and the rules of placing them.
 
-    `code` maps offsets to what was placed there: the forms of an instruction or bundle, or nothing where a fault
-    was found.
+    `code` maps offsets to what was placed there: the forms of an instruction or bundle, or nothing where
+    a fault was found.
     """
 
     mode: str | None = None
@@ -176,7 +176,7 @@ class Emitter:
         if section.offset % 8:
             raise instruction.fault(
                 "the body of this rpt would not be 8-byte aligned",
-                hint="bundle the rpt with fnop or drop its fnop, put a nop before it, or .allow_optimizations",
+                hint="bundle the rpt with fnop (or drop it), put a nop before it, or .allow_optimizations",
             )
         self.repeats.append(RepeatBody(section, section.offset, instruction, statement))
 

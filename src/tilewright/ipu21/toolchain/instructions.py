@@ -1,9 +1,9 @@
-"""One written instruction: from text to a form and its operands, and on to a word once all values are known."""
+"""One written instruction: from text to a form and operands, and on to words once all values are known."""
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...errors import TilewrightError
 from ..isa.csrs import UPPER, csr_name, csr_number
@@ -24,6 +24,7 @@ class Instruction:
     """An instruction whose form is settled up to the choice of an immediate encoding.
 
     All candidates share registers, pipeline, mode and flags, so `form` (the first) speaks for them there.
+    `encodings` remembers the words outside (False) and inside (True) a bundle once they are known.
     """
 
     mnemonic: str
@@ -31,6 +32,11 @@ class Instruction:
     operands: list[Written]
     offset: int
     statement: Statement | None = None
+    encodings: dict[bool, Encoded] = field(default_factory=dict)
+
+    def again(self, offset: int, statement: Statement) -> Instruction:
+        """The same instruction written at another place."""
+        return Instruction(self.mnemonic, self.candidates, self.operands, offset, statement, self.encodings)
 
     def fault(self, message: str, *, hint: str | None = None) -> SourceFault:
         """A fault of this instruction."""
@@ -175,6 +181,9 @@ def encode_instruction(instruction: Instruction, *, coissue: bool, final: bool) 
 
     Raises SourceFault for values the encoding cannot hold.
     """
+    known = instruction.encodings.get(coissue)
+    if known is not None:
+        return known
     written: list[Value] = []
     for operand in instruction.operands:
         value = operand.value
@@ -218,9 +227,12 @@ def encode_instruction(instruction: Instruction, *, coissue: bool, final: bool) 
                 raise SourceFault("an address cannot be negated", place)
             relocation = (_relocation(form.operands[index], form, value, place), value)
         try:
-            return Encoded(encode(form, *numbers, coissue=coissue), relocation)
+            result = Encoded(encode(form, *numbers, coissue=coissue), relocation)
         except TilewrightError as error:
             raise SourceFault(error.what, instruction.offset, hint=error.hint) from None
+        if relocation is None:
+            instruction.encodings[coissue] = result
+        return result
     assert refusal is not None
     raise _out_of_range(instruction, *refusal)
 

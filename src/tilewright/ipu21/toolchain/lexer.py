@@ -19,43 +19,33 @@ class Token(NamedTuple):
 _TOKEN = re.compile(
     r"""[ \t\r\f\v\n]*(?:
       (?P<register>\$[A-Za-z_]\w*)
-    | (?P<float>\d+\.\d*(?:[eE][+-]?\d+)?[hf]?|\d+h\b)
-    | (?P<number>0[xX][0-9a-fA-F]+|0[bB][01]+)
-    | (?P<local>\d+[bf]\b)
-    | (?P<decimal>\d+)
     | (?P<name>[A-Za-z_.][\w.$]*)
+    | (?P<operator><<|>>|<=|>=|==|!=|<>|&&|\|\||\+=|\+\+|[-+*/%&|^~!<>(){}\[\],:;=@?])
+    | (?P<float>\d+\.\d*(?:[eE][+-]?\d+)?[hf]?|\d+h\b)
+    | (?P<number>0[xX][0-9a-fA-F]+|0[bB][01]+|\d+(?!\d|[bf]\b))
+    | (?P<local>\d+[bf]\b)
     | (?P<string>"(?:\\.|[^"\\])*")
     | (?P<character>'(?:\\.|[^'\\])')
-    | (?P<operator><<|>>|<=|>=|==|!=|<>|&&|\|\||\+=|\+\+|[-+*/%&|^~!<>(){}\[\],:;=@?])
+    | (?P<end>\Z)
+    | (?P<stray>.)
     )""",
-    re.VERBOSE,
+    re.VERBOSE | re.DOTALL,
 )
-_SPACE = " \t\r\f\v\n"
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "b": 8, "f": 12, "\\": 92, '"': 34, "'": 39}
 
 
 def tokenise(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     """Tokens of `text[start:end]`, closed by one of kind `end`. Raises SourceFault on a stray character."""
-    stop = len(text) if end is None else end
-    tokens: list[Token] = []
-    position = start
-    match = _TOKEN.match
-    while True:
-        found = match(text, position, stop)
-        if found is None:
-            while position < stop and text[position] in _SPACE:
-                position += 1
-            if position < stop:
-                raise SourceFault(f"unexpected character {text[position]!r}", position)
-            tokens.append(Token("end", "", stop))
-            return tokens
-        kind = found.lastgroup
-        assert kind is not None  # every alternative of the pattern is named
-        start_of_token = found.start(kind)
-        tokens.append(
-            Token("number" if kind == "decimal" else kind, text[start_of_token : found.end()], start_of_token)
-        )
-        position = found.end()
+    found = _TOKEN.finditer(text, start, len(text) if end is None else end)
+    tokens = [
+        Token(kind, match[kind], match.start(kind))
+        for match in found
+        if (kind := match.lastgroup) is not None
+    ]
+    for token in tokens:
+        if token[0] == "stray":
+            raise SourceFault(f"unexpected character {token.text!r}", token.offset)
+    return tokens
 
 
 def number_value(text: str) -> int:

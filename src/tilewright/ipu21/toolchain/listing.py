@@ -40,7 +40,7 @@ class Item:
 
 @dataclass(slots=True)
 class Source:
-    """What is to be listed. `labels` gives offsets that must start a statement; `target` names a branch address."""
+    """What is to be listed: `labels` are offsets that start a statement, `target` names branch addresses."""
 
     data: bytes
     executable: bool

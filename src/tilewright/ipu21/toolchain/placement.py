@@ -32,7 +32,7 @@ class Placed:
 
 
 def check_intervals(intervals: Sequence[Interval], limit: int, what: str) -> None:
-    """Raise LinkError unless the half-open intervals are non-empty, rising and inside memory up to `limit`."""
+    """Raise LinkError unless the half-open intervals are non-empty, rising and end by `limit`."""
     if not intervals:
         raise LinkError(f"there is no {what} interval to link into")
     last = TILE_BASE

@@ -76,7 +76,7 @@ def resolve_globals(objects: Sequence[ObjectFile], externals: Mapping[str, int])
 def definition_of(
     objects: Sequence[ObjectFile], number: int, index: int, globals_: Globals
 ) -> Definition | None:
-    """What symbol `index` of object `number` means; None when nothing defines it. A weak undefined one is 0."""
+    """What symbol `index` of object `number` means; None when nothing does. A weak undefined one is 0."""
     symbol = objects[number].symbols[index]
     if symbol.binding == "local":
         return own_definition(number, symbol) if symbol.defined else None

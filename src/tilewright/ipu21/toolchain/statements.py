@@ -55,8 +55,8 @@ def cut_statements(
 ) -> tuple[list[Statement], list[CutFault]]:
     """Statements of `source` in order, and what is wrong with its outer shape.
 
-    Comments are `#` and `//` to the end of the line and `/* */`. A newline or `;` ends a statement; the braces
-    of a bundle are statements of their own, since macros and conditions may stand between them.
+    Comments are `#` and `//` to the end of the line and `/* */`. A newline or `;` ends a statement; the
+    braces of a bundle are statements of their own, since macros and conditions may stand between them.
     """
     statements: list[Statement] = []
     faults: list[CutFault] = []

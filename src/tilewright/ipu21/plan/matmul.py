@@ -164,6 +164,12 @@ def must_receive(shape: Shape, grid: Grid, source: Layout | None) -> bool:
     return source != left_layout(shape, grid)
 
 
+def grid_stages(shape: Shape, grid: Grid, source: Layout | None) -> Stages:
+    """Cycles of each stage for one grid; arrays of one element. `source`: see `must_receive`."""
+    r, c, k = (np.asarray([parts]) for parts in (grid.r, grid.c, grid.k))
+    return stages(shape, r, c, k, np.asarray([must_receive(shape, grid, source)]))
+
+
 def candidates(shape: Shape, tiles: int, *, source: Layout | None, pointwise: int) -> Candidates:
     """Every grid of at most `tiles` tiles.
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from ...arithmetic import ceil_div
 from ...errors import UnsupportedError
 from ...graph import Graph, Operation, Value
@@ -155,8 +153,7 @@ class _Planner:
                 hint="use more tiles or a smaller batch",
             )
         self.plan.grids[name] = grid.describe()
-        receives = np.asarray([products.must_receive(shape, grid, source)])
-        predicted = products.stages(shape, *(np.asarray([n]) for n in (grid.r, grid.c, grid.k)), receives)
+        predicted = products.grid_stages(shape, grid, source)
         wanted = products.left_layout(shape, grid)
         if not placed:
             self.place_input(left, products.stored_left_layout(shape, grid))

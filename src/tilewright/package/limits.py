@@ -6,8 +6,9 @@ MAX_FILE_BYTES = 4 << 30
 """Largest package file that will be read."""
 MAX_BLOB_BYTES = (1 << 29) - 1
 """Longest blob, stored or not: what one Cap'n Proto list can hold."""
-MAX_TOTAL_BYTES = 4 << 30
-"""All blobs and texts of one package together, uncompressed. The memory of all tiles is 0.9 GB."""
+MAX_TOTAL_BYTES = 2 << 30
+"""All blobs and texts of one package together, uncompressed. The memory of all tiles is 0.9 GB, and each
+byte of it may come once from an image and once from a weight."""
 FREE_EXPANSION_BYTES = 1 << 20
 """A blob up to this size may be compressed to any ratio."""
 MAX_RATIO = 1024

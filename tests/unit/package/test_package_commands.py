@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from tilewright import runtime
 from tilewright.cli import package as commands
 from tilewright.errors import BindingError, ObjectError, PackageError, TilewrightError, UsageError
+from tilewright.ipu21.toolchain import assemble, link
 from tilewright.package import save_package, write_package
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
@@ -149,13 +150,18 @@ def test_inspect_other_files(folder: Path) -> None:
 
 
 def test_inspect_object_and_image(folder: Path) -> None:
-    toolchain = pytest.importorskip("tilewright.ipu21.toolchain.assembler")
-    source = '.section .text.f, "ax"\n.globl f\n.type f, @function\nf:\n  br $m10\n'
-    content = toolchain.assemble(source)
+    content = assemble('.section .text.f, "ax"\n.globl f\n.type f, @function\nf:\n  br $m10\n')
     Path("f.o").write_bytes(content.to_bytes())
     text = invoke("inspect", "f.o")
     assert "relocatable object" in text and ".text.f" in text
     assert any(symbol["name"] == "f" for symbol in json.loads(invoke("inspect", "f.o", "--json"))["symbols"])
+    Path("f.elf").write_bytes(
+        link([content], intervals=[(0x5C000, 0x60000)], entry="f", roots=["f"]).to_elf()
+    )
+    text = invoke("inspect", "f.elf")
+    assert "linked image" in text and "0x5c000" in text
+    description = json.loads(invoke("inspect", "f.elf", "--json"))
+    assert description["entry"] == 0x5C000 and description["segments"][0]["bytes"] >= 4
 
 
 def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,9 @@ from .values import U32, column, distinct, first, table, text, unsigned
 
 _MAX_RANK = 16
 _SLICE_ALIGNMENT = 8
-_MAX_GRID = 1 << 26
-"""Cells of the compressed grid on which coverage is counted. 1,472 tiles with three slices each, all cut at
-different places, need a third of it."""
+_MAX_GRID = 1 << 24
+"""Cells of the grid of slice edges on which coverage is counted. 1,472 slices that are all cut at different
+rows and different columns need half of it."""
 
 
 def check_bindings(package: Package) -> None:
@@ -151,7 +151,9 @@ def _check_coverage(binding: Binding, where: str, *, once: bool) -> None:
     counts = np.zeros((len(row_edges), len(column_edges)), np.int32)
     for rows, columns, sign in ((top, start, 1), (top, stop, -1), (bottom, start, -1), (bottom, stop, 1)):
         np.add.at(counts, (rows, columns), sign * copies)
-    counts = counts.cumsum(0, dtype=np.int32).cumsum(1, dtype=np.int32)[:-1, :-1]
+    np.cumsum(counts, 0, out=counts)
+    np.cumsum(counts, 1, out=counts)
+    counts = counts[:-1, :-1]
     for fault, mask in (("no slice", counts == 0), ("several slices", counts > 1 if once else counts < 0)):
         if mask.any():
             r, c = np.argwhere(mask)[0].tolist()

@@ -109,7 +109,7 @@ def test_the_receivers_row_cancels_in_the_store_event(times: np.ndarray) -> None
 
 
 def test_multicast_receivers_differ_as_measured() -> None:
-    """One word from tile 0 to tiles 32 and 53: rows end at 78 and 59 (18 apart when measured in steps of 6)."""
+    """One word from tile 0 to tiles 32 and 53: rows end at 78 and 59 (18 apart as measured in sixes)."""
     ends = {}
     route = {tile: int(topology.time_to_mux(np.array(0), np.array(tile))) for tile in (32, 53)}
     start = max(0, -min(route.values()))

@@ -6,11 +6,10 @@ equal length, taken colour by colour, keep the busiest endpoints busy all the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from .compiled import compiled
 
 Ints = NDArray[np.int64]
 
@@ -51,6 +50,6 @@ def _colour_python(source: Ints, tile: Ints, order: Ints, degree: int, colours: 
         colours[i] = a
 
 
-colour: Callable[..., None] = numba.njit(cache=True)(_colour_python)
+colour = compiled(_colour_python, "-", "vvviv")
 """Fill `colours` (0..degree-1) for messages source[i] -> tile[i], coloured in `order`; `degree` is the
 largest number of messages at one sender or one receiver."""

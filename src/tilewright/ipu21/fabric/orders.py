@@ -1,4 +1,4 @@
-"""Orders in which greedy placement is tried; each is a permutation of the messages.
+"""Ways in which greedy placement is tried: an order of the messages, and how far multicasts may be divided.
 
 Placement fills gaps, so the order decides which messages get the early ones. Measured on random sets: with
 slack at most endpoints the busiest first is within 1 % of the bound; with uneven sizes the longest first is
@@ -17,11 +17,14 @@ from .transfers import TILE_IDS, Messages
 _COLOUR_CELLS = 1 << 24
 """Endpoints times colours above which colouring is not tried (its table would be large and slow)."""
 
+_SENDER_SHARES = (0.3, 0.6, 0.9)
+"""Shares of the bound that a sender's lane may be filled to by sending multicasts in parts."""
+
 Order = NDArray[np.int64]
 
 
-def candidates(messages: Messages) -> Iterator[Order]:
-    """Orders worth trying, most promising first."""
+def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
+    """(order, parts) pairs worth trying, most promising first; `bound` is that of `bounds.lower_bound`."""
     receivers = np.diff(messages.offsets)
     words = np.repeat(messages.words, receivers)
     sent = np.bincount(messages.source, messages.words, TILE_IDS)
@@ -29,10 +32,24 @@ def candidates(messages: Messages) -> Iterator[Order]:
     busiest = np.maximum(
         sent[messages.source], np.maximum.reduceat(received[messages.tile], messages.offsets[:-1])
     )
-    yield np.lexsort((-messages.words, -busiest))
-    yield np.argsort(-messages.words, kind="stable")
+    whole = np.ones(len(receivers), dtype=np.int64)
+    by_load = np.lexsort((-messages.words, -busiest))
+    yield by_load, whole
+    yield np.argsort(-messages.words, kind="stable"), whole
     if (receivers == 1).all():
-        yield from _coloured(messages)
+        for order in _coloured(messages):
+            yield order, whole
+        return
+    # Many multicasts at once seldom find all their receivers free together. A sender with time to spare
+    # sends again instead.
+    own = np.zeros(len(receivers), dtype=bool)
+    owner = np.repeat(np.arange(len(receivers)), receivers)
+    own[owner[messages.tile == messages.source[owner]]] = True
+    for share in _SENDER_SHARES:
+        spare = (share * bound / sent[messages.source]).astype(np.int64)
+        parts = np.where(own, 1, np.clip(spare, 1, receivers))
+        if (parts > 1).any():
+            yield by_load, parts
 
 
 def _coloured(messages: Messages) -> Iterator[Order]:

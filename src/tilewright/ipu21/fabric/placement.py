@@ -12,12 +12,10 @@ windows per tile serves both, because they differ by a constant of the tile. Rul
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from .compiled import compiled
 
 _GUARD = 5
 _POINTER = 52
@@ -36,7 +34,7 @@ def _after_python(values: Ints, low: int, high: int, value: int) -> int:
     return low
 
 
-_after: Callable[..., Any] = numba.njit(cache=True)(_after_python)
+_after = compiled(_after_python, "i", "viii")
 
 
 def _fit_python(begin: Ints, words: Ints, low: int, high: int, at: int, size: int) -> int:
@@ -50,7 +48,7 @@ def _fit_python(begin: Ints, words: Ints, low: int, high: int, at: int, size: in
     return int(at)
 
 
-_fit: Callable[..., Any] = numba.njit(cache=True)(_fit_python)
+_fit = compiled(_fit_python, "i", "vviiii")
 
 
 def _starts_at_python(begin: Ints, low: int, high: int, event: int) -> int:
@@ -61,7 +59,7 @@ def _starts_at_python(begin: Ints, low: int, high: int, event: int) -> int:
     return 0
 
 
-_starts_at: Callable[..., Any] = numba.njit(cache=True)(_starts_at_python)
+_starts_at = compiled(_starts_at_python, "i", "viii")
 
 
 def _written_at_python(begin: Ints, words: Ints, low: int, high: int, delay: int, start: int) -> int:
@@ -82,7 +80,7 @@ def _written_at_python(begin: Ints, words: Ints, low: int, high: int, delay: int
     return 0
 
 
-_written_at: Callable[..., Any] = numba.njit(cache=True)(_written_at_python)
+_written_at = compiled(_written_at_python, "i", "vviiii")
 
 
 def _shared_python(
@@ -102,7 +100,7 @@ def _shared_python(
     return latest
 
 
-_shared: Callable[..., Any] = numba.njit(cache=True)(_shared_python)
+_shared = compiled(_shared_python, "i", "vvviiiiii")
 
 
 def _insert_python(
@@ -119,11 +117,33 @@ def _insert_python(
     masks[i] = mask
 
 
-_insert: Callable[..., None] = numba.njit(cache=True)(_insert_python)
+_insert = compiled(_insert_python, "-", "vvviiiii")
+
+
+def _rank_python(values: Ints, count: int, rank: int, low: int) -> int:
+    """The `rank`-th smallest (from 1) of `values[:count]`; none is below `low`."""
+    high = low
+    for i in range(count):
+        high = max(high, values[i])
+    while low < high:
+        middle = (low + high) >> 1
+        below = 0
+        for i in range(count):
+            if values[i] <= middle:
+                below += 1
+        if below >= rank:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+_rank = compiled(_rank_python, "i", "viii")
 
 
 def _place_python(
     order: Ints,
+    parts: Ints,
     source: Ints,
     words: Ints,
     elements: Ints,
@@ -135,9 +155,8 @@ def _place_python(
     receive_offsets: Ints,
     read_union: Ints,
     write_union: Ints,
-    starts: Ints,
+    leaves: Ints,
 ) -> int:
-    """Fill `starts` (the event S of every message), placing messages in `order`. Returns the last row end."""
     send_begin = np.zeros(send_offsets[-1], np.int64)
     send_words = np.zeros(send_offsets[-1], np.int64)
     send_masks = np.zeros(send_offsets[-1], np.int64)
@@ -146,82 +165,87 @@ def _place_python(
     mux_masks = np.zeros(receive_offsets[-1], np.int64)
     send_count = np.zeros(len(send_offsets) - 1, np.int64)
     mux_count = np.zeros(len(send_offsets) - 1, np.int64)
+    most = 0
+    for message in order:
+        most = max(most, offsets[message + 1] - offsets[message])
+    left = np.zeros(most, np.int64)
+    earliest = np.zeros(most, np.int64)
     horizon = 0
     for message in order:
         s, n, reads = source[message], words[message], elements[message]
-        first, last = offsets[message], offsets[message + 1]
         low, low_x = send_offsets[s], receive_offsets[s]
-        high, high_x = low + send_count[s], low_x + mux_count[s]
+        high_x = low_x + mux_count[s]
         delay = _POINTER + 2 * (s >> 6)
         hazard = reads & write_union[s] != 0
-        start = 0
-        for j in range(first, last):
-            start = max(start, -route[j])
-        moved = True
-        while moved:
-            begun = start
-            start = _fit(send_begin, send_words, low, high, start, n)
-            start += _written_at(mux_begin, mux_words, low_x, high_x, delay, start)
-            if hazard:
-                start = delay + _shared(
-                    mux_begin,
-                    mux_words,
-                    mux_masks,
-                    low_x,
-                    high_x,
-                    reads,
-                    start - delay,
-                    start - delay + n,
-                    _GUARD,
-                )
-            moved = start != begun
-            for j in range(first, last):
+        remaining = offsets[message + 1] - offsets[message]
+        for i in range(remaining):
+            left[i] = offsets[message] + i
+        for part in range(parts[message], 0, -1):
+            high = low + send_count[s]
+            needed = (remaining + part - 1) // part
+            start = 0
+            while True:
+                # The sender alone, then what each receiver alone allows from there on.
+                start = _fit(send_begin, send_words, low, high, start, n)
+                moved = _written_at(mux_begin, mux_words, low_x, high_x, delay, start)
+                if hazard and moved == 0:
+                    p = start - delay
+                    moved = (
+                        _shared(mux_begin, mux_words, mux_masks, low_x, high_x, reads, p, p + n, _GUARD) - p
+                    )
+                if moved:
+                    start += moved
+                    continue
+                ready = 0
+                for i in range(remaining):
+                    j = left[i]
+                    d = tile[j]
+                    x = max(start + route[j] + 1, 1)
+                    low_r, low_s = receive_offsets[d], send_offsets[d]
+                    high_r, high_s = low_r + mux_count[d], low_s + send_count[d]
+                    at = _fit(mux_begin, mux_words, low_r, high_r, x, n)
+                    after = _POINTER + 2 * (d >> 6)
+                    at += _starts_at(send_begin, low_s, high_s, at)
+                    at += _starts_at(send_begin, low_s, high_s, at + n)
+                    at += _starts_at(send_begin, low_s, high_s, at + after)
+                    if written[j] & read_union[d]:
+                        p, end = at + after, at + after + n + _GUARD
+                        at = _shared(send_begin, send_words, send_masks, low_s, high_s, written[j], p, end, 0)
+                        at -= after
+                    earliest[i] = at - route[j] - 1
+                    if earliest[i] == start:
+                        ready += 1
+                if ready >= needed:
+                    break
+                start = _rank(earliest, remaining, needed, start)
+            _insert(send_begin, send_words, send_masks, low, high, start, n, reads)
+            send_count[s] += 1
+            horizon = max(horizon, start + n)
+            kept = 0
+            for i in range(remaining):
+                j = left[i]
+                if earliest[i] != start:
+                    left[kept] = j
+                    kept += 1
+                    continue
                 d = tile[j]
                 x = start + route[j] + 1
-                low_r, low_s = receive_offsets[d], send_offsets[d]
-                high_r, high_s = low_r + mux_count[d], low_s + send_count[d]
-                at = _fit(mux_begin, mux_words, low_r, high_r, x, n)
-                after = _POINTER + 2 * (d >> 6)
-                at += _starts_at(send_begin, low_s, high_s, at)
-                at += _starts_at(send_begin, low_s, high_s, at + n)
-                at += _starts_at(send_begin, low_s, high_s, at + after)
-                if written[j] & read_union[d]:
-                    p = at + after
-                    at = (
-                        _shared(
-                            send_begin,
-                            send_words,
-                            send_masks,
-                            low_s,
-                            high_s,
-                            written[j],
-                            p,
-                            p + n + _GUARD,
-                            0,
-                        )
-                        - after
-                    )
-                if at != x:
-                    start += at - x
-                    moved = True
-        starts[message] = start
-        _insert(send_begin, send_words, send_masks, low, high, start, n, reads)
-        send_count[s] += 1
-        horizon = max(horizon, start + n)
-        for j in range(first, last):
-            d = tile[j]
-            x = start + route[j] + 1
-            low_r = receive_offsets[d]
-            _insert(mux_begin, mux_words, mux_masks, low_r, low_r + mux_count[d], x, n, written[j])
-            mux_count[d] += 1
-            horizon = max(horizon, x + _POINTER + 2 * (d >> 6) + n + _GUARD)
+                low_r = receive_offsets[d]
+                _insert(mux_begin, mux_words, mux_masks, low_r, low_r + mux_count[d], x, n, written[j])
+                mux_count[d] += 1
+                leaves[j] = start
+                horizon = max(horizon, x + _POINTER + 2 * (d >> 6) + n + _GUARD)
+            remaining = kept
+            if kept == 0:
+                break
     return horizon
 
 
-place: Callable[..., Any] = numba.njit(cache=True)(_place_python)
-"""Place messages greedily; arguments as in `transfers.Messages`.
+place = compiled(_place_python, "i", "vvvvvvvvvvvvvv")
+"""Place messages greedily; message and receiver arrays as in `transfers.Messages`.
 
-`order` lists all messages; `send_offsets` and `receive_offsets` count messages per tile id (cumulative);
-`read_union` and `write_union` are the element masks of everything a tile sends and receives; `starts` is
-filled with the sender event S of every message. Returns the latest row end.
+`order` lists all messages; `parts` tells into how many sends each may be divided, every one to the receivers
+that are ready for it; `send_offsets` (room for all parts) and `receive_offsets` count messages per tile id
+(cumulative); `read_union` and `write_union` are the element masks of everything a tile sends and receives;
+`leaves` is filled with the sender event at which each receiver's words leave. Returns the latest row end.
 """

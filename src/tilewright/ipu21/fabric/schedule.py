@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import topology
-from . import orders
+from .bounds import lower_bound
 from .items import CONTINUE, MUX, POINTER
+from .orders import candidates
 from .rows import compose_arrays
 from .transfers import TILE_IDS, Messages, check_transfers, split_transfers
 
@@ -23,11 +24,12 @@ class Schedule:
     """A scheduled phase.
 
     Attributes:
-        messages: the messages, cut from the transfers.
+        messages: the messages as sent: cut from the transfers, multicasts perhaps divided among receivers.
         starts: sender event at which each message leaves.
         tiles: physical tiles that have a row, ascending.
         ends: event at which each of those rows ends.
         words, word_offsets: the rows' words, concatenated in the order of `tiles`.
+        bound: no schedule of the transfers has a shorter longest row (see `lower_bound`).
     """
 
     messages: Messages
@@ -36,6 +38,7 @@ class Schedule:
     ends: NDArray[np.int64]
     words: NDArray[np.uint32]
     word_offsets: NDArray[np.int64]
+    bound: int
 
     @cached_property
     def rows(self) -> dict[int, NDArray[np.uint32]]:
@@ -47,11 +50,6 @@ class Schedule:
     def horizon(self) -> int:
         """Events of the longest row."""
         return int(self.ends.max(initial=0))
-
-    @cached_property
-    def bound(self) -> int:
-        """No schedule of these messages has a shorter longest row (32-bit messages)."""
-        return lower_bound(self.messages)
 
     @cached_property
     def element_masks(self) -> NDArray[np.int64]:
@@ -83,36 +81,9 @@ def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Sch
     messages = split_transfers(transfers, destinations)
     if not len(transfers):
         none = np.zeros(0, dtype=np.int64)
-        return Schedule(messages, none, none, none, np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64))
-    starts = _starts(messages)
-    return _rows(messages, starts)
-
-
-def lower_bound(messages: Messages) -> int:
-    """Events that the longest row cannot be under: the busiest endpoint's words, the earliest that its first
-    message can begin and the least that its last message still takes after its last word has left."""
-    if not len(messages.source):
-        return 0
-    heads = messages.offsets[:-1]
-    earliest = np.maximum(0, -np.minimum.reduceat(messages.route, heads))
-    tail = messages.route + 1 + topology.mux_to_store(messages.tile) + topology.RECEIVE_GUARD
-    count = np.repeat(messages.words, np.diff(messages.offsets))
-    first = np.repeat(earliest, np.diff(messages.offsets)) + messages.route + 1
-    sent = _per_tile_minimum(messages.source, earliest) + _per_tile_minimum(
-        messages.source, np.maximum.reduceat(tail, heads)
-    )
-    sent += np.bincount(messages.source, messages.words, TILE_IDS).astype(np.int64)
-    received = _per_tile_minimum(messages.tile, first)
-    received += np.bincount(messages.tile, count, TILE_IDS).astype(np.int64)
-    received += topology.mux_to_store(np.arange(TILE_IDS)) + topology.RECEIVE_GUARD
-    senders, receivers = np.unique(messages.source), np.unique(messages.tile)
-    return int(max(sent[senders].max(), received[receivers].max()))
-
-
-def _per_tile_minimum(tile: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:
-    result = np.full(TILE_IDS, 1 << 30, dtype=np.int64)
-    np.minimum.at(result, tile, value)
-    return result
+        return Schedule(messages, none, none, none, np.zeros(0, np.uint32), np.zeros(1, np.int64), bound=0)
+    bound = lower_bound(messages)
+    return _rows(*_regroup(messages, _leaves(messages, bound)), bound)
 
 
 def _unions(messages: Messages) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -124,22 +95,18 @@ def _unions(messages: Messages) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return read, written
 
 
-def _starts(messages: Messages) -> NDArray[np.int64]:
-    """Sender events of all messages: the best of a few greedy orders."""
+def _leaves(messages: Messages, bound: int) -> NDArray[np.int64]:
+    """Sender event at which each receiver's words leave: the best of a few greedy placements."""
     from .placement import place
 
     read, written = _unions(messages)
-    best = np.zeros(len(messages.source), dtype=np.int64)
-    shortest = None
-    bound = lower_bound(messages)
-    bounds = [
-        np.concatenate([[0], np.cumsum(np.bincount(tile, minlength=TILE_IDS))])
-        for tile in (messages.source, messages.tile)
-    ]
-    for order in orders.candidates(messages):
-        starts = np.zeros(len(messages.source), dtype=np.int64)
+    leaves = np.zeros(len(messages.tile), dtype=np.int64)
+    best, shortest = leaves, None
+    for order, parts in candidates(messages, bound):
+        leaves = np.zeros(len(messages.tile), dtype=np.int64)
         horizon = place(
             order,
+            parts,
             messages.source,
             messages.words,
             messages.elements,
@@ -147,19 +114,50 @@ def _starts(messages: Messages) -> NDArray[np.int64]:
             messages.tile,
             messages.route,
             messages.written,
-            *bounds,
+            _cumulative(np.bincount(messages.source, parts, TILE_IDS)),
+            _cumulative(np.bincount(messages.tile, minlength=TILE_IDS)),
             read,
             written,
-            starts,
+            leaves,
         )
         if shortest is None or horizon < shortest:
-            shortest, best = horizon, starts
+            shortest, best = horizon, leaves
         if shortest <= _GOOD_ENOUGH * bound:
             break
     return best
 
 
-def _rows(messages: Messages, starts: NDArray[np.int64]) -> Schedule:
+def _cumulative(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _regroup(messages: Messages, leaves: NDArray[np.int64]) -> tuple[Messages, NDArray[np.int64]]:
+    """Messages whose receivers all get the same send, and the events at which they leave."""
+    message = np.repeat(np.arange(len(messages.source)), np.diff(messages.offsets))
+    order = np.lexsort((leaves, message))
+    message, leaves = message[order], leaves[order]
+    first = np.concatenate([[True], (np.diff(message) != 0) | (np.diff(leaves) != 0)])
+    heads = np.flatnonzero(first)
+    kept = message[heads]
+    tile = messages.tile[order]
+    alone = np.diff(np.append(heads, len(tile))) == 1
+    way = topology.direction(messages.source[kept], tile[heads])
+    return Messages(
+        source=messages.source[kept],
+        address=messages.address[kept],
+        words=messages.words[kept],
+        control=np.where(alone, way, topology.BOTH),
+        elements=messages.elements[kept],
+        transfer=messages.transfer[kept],
+        offsets=np.append(heads, len(tile)),
+        tile=tile,
+        target=messages.target[order],
+        route=messages.route[order],
+        written=messages.written[order],
+    ), leaves[heads]
+
+
+def _rows(messages: Messages, starts: NDArray[np.int64], bound: int) -> Schedule:
     """Compose the rows of placed messages."""
     receivers = np.diff(messages.offsets)
     words = np.repeat(messages.words, receivers)
@@ -203,4 +201,4 @@ def _rows(messages: Messages, starts: NDArray[np.int64]) -> Schedule:
         ends[tiles],
         tiles,
     )
-    return Schedule(messages, starts, tiles, ends[tiles], rows, word_offsets)
+    return Schedule(messages, starts, tiles, ends[tiles], rows, word_offsets, bound)

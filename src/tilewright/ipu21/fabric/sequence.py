@@ -17,12 +17,10 @@ of the mux comes at least 52 events before any combined write; only rows made up
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from .compiled import compiled
 
 IDLE, START, RUN = 0, 1, 2
 KIND, EVENTS, ADDRESS, CONTROL, MUX_WRITE, POINTER_WRITE, EFFECT = range(7)
@@ -74,7 +72,7 @@ def _emit_python(
     return at + 1
 
 
-_emit: Callable[..., int] = numba.njit(cache=True)(_emit_python)
+_emit = compiled(_emit_python, "i", "miiiiiiii")
 
 
 def _held_python(
@@ -96,7 +94,7 @@ def _held_python(
     return mux if mux >= 0 else _NEUTRAL, held if held >= 0 else pointer
 
 
-_held: Callable[..., tuple[int, int]] = numba.njit(cache=True)(_held_python)
+_held = compiled(_held_python, "2", "miiii")
 
 
 def _upgrade_python(
@@ -120,7 +118,7 @@ def _upgrade_python(
     return False
 
 
-_upgrade: Callable[..., bool] = numba.njit(cache=True)(_upgrade_python)
+_upgrade = compiled(_upgrade_python, "b", "miimiii")
 
 
 def _split_python(ops: NDArray[np.int64], at: int, count: int) -> None:
@@ -142,7 +140,7 @@ def _split_python(ops: NDArray[np.int64], at: int, count: int) -> None:
     ops[plain, 5] = -1
 
 
-_split: Callable[..., None] = numba.njit(cache=True)(_split_python)
+_split = compiled(_split_python, "-", "mii")
 
 
 def _align_python(
@@ -170,7 +168,7 @@ def _align_python(
     return -1
 
 
-_align: Callable[..., int] = numba.njit(cache=True)(_align_python)
+_align = compiled(_align_python, "i", "miimiii")
 
 
 def _gather_python(controls: NDArray[np.int64], j: int, stop: int) -> tuple[int, int, int]:
@@ -191,7 +189,7 @@ def _gather_python(controls: NDArray[np.int64], j: int, stop: int) -> tuple[int,
     return j, mux, pointer
 
 
-_gather: Callable[..., tuple[int, int, int]] = numba.njit(cache=True)(_gather_python)
+_gather = compiled(_gather_python, "3", "mii")
 
 
 def _next_write_python(controls: NDArray[np.int64], j: int, stop: int) -> int:
@@ -206,16 +204,16 @@ def _next_write_python(controls: NDArray[np.int64], j: int, stop: int) -> int:
     return j
 
 
-_next_write: Callable[..., int] = numba.njit(cache=True)(_next_write_python)
+_next_write = compiled(_next_write_python, "i", "mii")
 
 
 def _is_pair_python(controls: NDArray[np.int64], j: int, stop: int) -> bool:
     """True if the writes at event controls[j, 0] are two."""
     _, mux, pointer = _gather(controls, j, stop)
-    return mux >= 0 and pointer >= 0
+    return bool(mux >= 0 and pointer >= 0)
 
 
-_is_pair: Callable[..., bool] = numba.njit(cache=True)(_is_pair_python)
+_is_pair = compiled(_is_pair_python, "b", "mii")
 
 
 def _sequence_row_python(
@@ -315,7 +313,7 @@ def _sequence_row_python(
     return count, 0, 0
 
 
-_sequence_row: Callable[..., tuple[int, int, int]] = numba.njit(cache=True)(_sequence_row_python)
+_sequence_row = compiled(_sequence_row_python, "3", "miimiiim")
 
 
 def _sequence_rows_python(
@@ -347,7 +345,7 @@ def _sequence_rows_python(
     return -1, 0, 0
 
 
-sequence_rows: Callable[..., Any] = numba.njit(cache=True)(_sequence_rows_python)
+sequence_rows = compiled(_sequence_rows_python, "3", "mvmvvmv")
 """Operations of many rows at once.
 
 Args: sends [n, 4] (event, words, byte address, control) and controls [m, 4] (event, kind of ROW_ITEM, value,

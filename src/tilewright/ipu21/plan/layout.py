@@ -133,6 +133,15 @@ class Layout:
             shards["padded_rows"] * shards["padded_columns"] * self.element_bytes, dtype=np.int64
         )
 
+    def same_shards(self, other: Layout) -> bool:
+        """True if every tile holds the same rectangle, allocated alike, in the same order."""
+        return (
+            self.order == other.order
+            and self.tiles == other.tiles
+            and self.view == other.view
+            and bool(np.array_equal(self.shards, other.shards))
+        )
+
     @property
     def view(self) -> tuple[int, int]:
         return self.row.extent, self.column.extent

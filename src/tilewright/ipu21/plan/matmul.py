@@ -8,6 +8,7 @@ group is root of one k-th. Splitting N and K keeps the rows per tile long, as th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,16 +24,35 @@ from .layout import MICRO, Axis, Layout, Level
 
 @dataclass(frozen=True)
 class Grid:
-    """r x c x k tiles. `by_columns`: result pieces are cut along columns, not rows."""
+    """r x c x k tiles.
 
-    r: int
+    Attributes:
+        rows: nested cuts of the rows; their product is r. Two cuts follow a source that was cut twice, so
+            that the blocks are the source's pieces.
+        by_columns: result pieces are cut along columns, not rows.
+    """
+
+    rows: tuple[int, ...]
     c: int
     k: int
     by_columns: bool
 
     @property
+    def r(self) -> int:
+        return math.prod(self.rows)
+
+    @property
     def tiles(self) -> int:
         return self.r * self.c * self.k
+
+    def row_levels(self) -> tuple[Level, ...]:
+        """The row blocks as cuts over the grid's tiles, outermost first."""
+        levels = []
+        stride = self.tiles
+        for parts in self.rows:
+            stride //= parts
+            levels.append(Level(parts, stride))
+        return tuple(levels)
 
     def describe(self) -> str:
         return f"{self.r} x {self.c} x {self.k} (rows x columns x inner)"
@@ -51,7 +71,7 @@ def left_layout(shape: Shape, grid: Grid) -> Layout:
     """What the kernel reads: each tile's rows and inner columns, replicated over the c column blocks."""
     return Layout(
         "a16",
-        Axis(shape.m, 1, (Level(grid.r, grid.k * grid.c),), MINIMUM_ROWS),
+        Axis(shape.m, 1, grid.row_levels(), MINIMUM_ROWS),
         Axis(shape.k, MICRO, (Level(grid.k, grid.c),)),
         grid.tiles,
     )
@@ -63,7 +83,7 @@ def stored_left_layout(shape: Shape, grid: Grid) -> Layout:
         return left_layout(shape, grid)
     return Layout(
         "a16",
-        Axis(shape.m, 1, (Level(grid.r, grid.k * grid.c), Level(grid.c, 1))),
+        Axis(shape.m, 1, (*grid.row_levels(), Level(grid.c, 1))),
         Axis(shape.k, MICRO, (Level(grid.k, grid.c),)),
         grid.tiles,
     )
@@ -83,7 +103,7 @@ def partial_layout(shape: Shape, grid: Grid) -> Layout:
     """The kernel's output: a block of C, whole when k = 1, a partial sum otherwise."""
     return Layout(
         "a16",
-        Axis(shape.m, 1, (Level(grid.r, grid.k * grid.c),), MINIMUM_ROWS),
+        Axis(shape.m, 1, grid.row_levels(), MINIMUM_ROWS),
         Axis(shape.n, MICRO, (Level(grid.c, 1),)),
         grid.tiles,
     )
@@ -93,7 +113,7 @@ def result_layout(shape: Shape, grid: Grid) -> Layout:
     """Where the product ends: the pieces of each block on the k tiles that computed it."""
     if grid.k == 1:
         return partial_layout(shape, grid)
-    row = (Level(grid.r, grid.k * grid.c),)
+    row = grid.row_levels()
     column = (Level(grid.c, 1),)
     piece = Level(grid.k, grid.c)
     return Layout(
@@ -114,13 +134,24 @@ class Candidates:
     by_columns: NDArray[np.bool_]
     cycles: NDArray[np.float64]
     bytes: NDArray[np.int64]
+    source: Layout | None
 
     def best(self, price: float) -> Grid:
         """The grid with the least cycles + price * bytes; ties go to fewer tiles, then to larger k and c."""
         score = self.cycles + price * self.bytes
         order = np.lexsort((-self.c, -self.k, self.r * self.c * self.k, score))
         i = int(order[0])
-        return Grid(int(self.r[i]), int(self.c[i]), int(self.k[i]), bool(self.by_columns[i]))
+        return make_grid(
+            int(self.r[i]), int(self.c[i]), int(self.k[i]), bool(self.by_columns[i]), self.source
+        )
+
+
+def make_grid(r: int, c: int, k: int, by_columns: bool, source: Layout | None) -> Grid:
+    """A grid of r row blocks, cut as the source's rows are if those are r pieces."""
+    rows: tuple[int, ...] = (r,)
+    if source is not None and source.row.parts == r:
+        rows = tuple(level.parts for level in source.row.levels) or (1,)
+    return Grid(rows, c, k, by_columns)
 
 
 @dataclass(frozen=True)
@@ -161,7 +192,7 @@ def must_receive(shape: Shape, grid: Grid, source: Layout | None) -> bool:
     """
     if source is None:
         return grid.c > 1
-    return source != left_layout(shape, grid)
+    return source.tiles != grid.tiles or not source.same_shards(left_layout(shape, grid))
 
 
 def grid_stages(shape: Shape, grid: Grid, source: Layout | None) -> Stages:
@@ -191,7 +222,9 @@ def candidates(shape: Shape, tiles: int, *, source: Layout | None, pointwise: in
     # Only a grid whose operand has no replicas can find it in place.
     receives = c > 1
     for index in np.flatnonzero(~receives):
-        receives[index] = must_receive(shape, Grid(int(r[index]), 1, int(k[index]), False), source)
+        receives[index] = must_receive(
+            shape, make_grid(int(r[index]), 1, int(k[index]), False, source), source
+        )
     predicted = stages(shape, r, c, k, receives)
     owned = ceil_div(rows * columns, k) * MICRO
     cycles = (
@@ -202,4 +235,4 @@ def candidates(shape: Shape, tiles: int, *, source: Layout | None, pointwise: in
     held = (
         inner * columns * 512 + padded * (inner + columns) * 32 + np.where(k > 1, 2 * rows * columns * 32, 0)
     )
-    return Candidates(r, c, k, by_columns, cycles, held)
+    return Candidates(r, c, k, by_columns, cycles, held, source)

@@ -158,7 +158,7 @@ class _Planner:
         if not placed:
             self.place_input(left, products.stored_left_layout(shape, grid))
         operand = self.buffer_of(left)
-        if operand.layout != wanted:
+        if not operand.layout.same_shards(wanted):
             held, operand = operand, self.add(Buffer(f"{name}.left", wanted, "scratch", name))
             self.plan.steps.append(
                 Exchange(f"{name}.receive", (Retile(held.name, operand.name),), float(predicted.receive[0]))
@@ -239,7 +239,7 @@ class _Planner:
         if other.id in self.inputs and other.id not in self.holder:
             return self.place_input(other, source.layout)
         second = self.buffer_of(other)
-        if second.layout == source.layout:
+        if second.layout.same_shards(source.layout):
             return second
         moved = self.add(Buffer(f"{name}.right", source.layout, "scratch", name))
         words = 2 * largest_words(source)

@@ -1,1 +1,74 @@
+"""Device kernels: assembly, contracts, cycle formulas, NumPy references; and linking them into an image."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from ..machine.memory import IMAGE_BASE
+from ..toolchain import LinkedImage, ObjectFile, assemble, link
+from . import add, copy, gelu, gemm, reduce, runtime
+from .kernel import Contract, Kernel, Operand, Scalar
+
+__all__ = [
+    "ACTIVE_SOURCES",
+    "CODE_END",
+    "IDLE_SOURCES",
+    "KERNELS",
+    "Contract",
+    "Kernel",
+    "Operand",
+    "Scalar",
+    "link_kernels",
+]
+
+CODE_END = 0x50000
+"""Linked kernels fill [IMAGE_BASE, CODE_END), one memory element that no exchange touches."""
+
+KERNELS: dict[str, Kernel] = {
+    kernel.symbol: kernel
+    for kernel in (gemm.KERNEL, add.ADD, add.ADD_ROW, gelu.KERNEL, reduce.KERNEL, copy.COPY, copy.FILL)
+}
+
+_ROUTINES: dict[str, Callable[[], str]] = {
+    runtime.START: runtime.start_source,
+    runtime.START_IDLE: runtime.start_idle_source,
+    runtime.WORKER_BARRIER: runtime.worker_barrier_source,
+    runtime.HOST_FOLLOWER: runtime.host_follower_source,
+}
+
+ACTIVE_SOURCES: tuple[str, ...] = (runtime.START, runtime.WORKER_BARRIER, runtime.HOST_FOLLOWER, *KERNELS)
+"""What a tile that computes carries; the start-up comes first."""
+IDLE_SOURCES: tuple[str, ...] = (runtime.START_IDLE, runtime.HOST_FOLLOWER)
+"""What a tile that only keeps the barriers carries."""
+
+
+def source_of(name: str) -> str:
+    """Assembly of a kernel or runtime routine. Raises KeyError."""
+    return KERNELS[name].source() if name in KERNELS else _ROUTINES[name]()
+
+
+@cache
+def object_of(name: str) -> ObjectFile:
+    """The assembled object of a kernel or runtime routine."""
+    return assemble(source_of(name), filename=f"{name}.S")
+
+
+def link_kernels(names: Sequence[str], externals: Mapping[str, int]) -> LinkedImage:
+    """Link kernels and runtime routines in the given order from IMAGE_BASE on.
+
+    Args:
+        names: keys of KERNELS or names of runtime routines. A start-up routine must come first and becomes
+            the entry.
+        externals: addresses of symbols defined elsewhere; a start-up routine needs `tile_program`.
+
+    Raises LinkError if they do not fit or a symbol is missing.
+    """
+    starts = [name for name in names if name in (runtime.START, runtime.START_IDLE)]
+    return link(
+        [object_of(name) for name in names],
+        intervals=((IMAGE_BASE, CODE_END),),
+        entry=starts[0] if starts else None,
+        roots=list(names),
+        externals=externals,
+    )

@@ -1,0 +1,148 @@
+"""What a kernel is: its text, its contract, its cycles and its meaning, in one record.
+
+Call convention of all kernels (known: the published runtime uses it): the supervisor calls with `$m10` as
+return address and `$m11` as stack pointer (grows down; a kernel uses up to `STACK_BYTES` below it and leaves
+it as it was); operand addresses and scalars are in $m2, $m3, ... in the order of the contract. A kernel may
+clobber $m0..$m9 and all worker state, and returns only when all its workers have exited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import PlacementError, UnsupportedError
+from ..machine.memory import TILE_BASE, TILE_END, effective_elements, is_interleaved
+
+FIRST_ARGUMENT = 2
+"""Register number of the first argument."""
+STACK_BYTES = 64
+"""Bytes below `$m11` a kernel may overwrite."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One array operand.
+
+    Attributes:
+        name: as in the kernel's reference.
+        order: element order, see `package.orders`; "words" for plain 8-byte words.
+        role: "in" or "out".
+        alignment: of the first byte, in bytes.
+        interleaved: must lie in region 1.
+        access_tail: bytes past the last that are read (never written) and must exist; their value is
+            irrelevant.
+    """
+
+    name: str
+    order: str
+    role: str
+    alignment: int = 8
+    interleaved: bool = False
+    access_tail: int = 0
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One integer argument, minimum <= value <= maximum."""
+
+    name: str
+    meaning: str
+    minimum: int = 0
+    maximum: int = (1 << 31) - 1
+    multiple: int = 1
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a caller must keep.
+
+    Attributes:
+        operands, scalars: in register order, operands first.
+        apart: pairs of operands that must not share an effective memory element.
+        may_alias: pairs (output, input) that may be the same bytes; all other overlap with an output is
+            forbidden.
+        notes: what else a reader should know, with evidence tags.
+    """
+
+    operands: tuple[Operand, ...]
+    scalars: tuple[Scalar, ...]
+    apart: tuple[tuple[str, str], ...] = ()
+    may_alias: tuple[tuple[str, str], ...] = ()
+    notes: str = ""
+
+    def registers(self, **values: int) -> dict[int, int]:
+        """Main register number -> value, from operand addresses and scalars by name.
+
+        Raises UnsupportedError for a scalar out of range, PlacementError for a misaligned or misplaced
+        operand.
+        """
+        names = [operand.name for operand in self.operands] + [scalar.name for scalar in self.scalars]
+        if set(values) != set(names):
+            raise UnsupportedError(f"arguments {sorted(values)} given, {names} wanted")
+        self.check_scalars(**{scalar.name: values[scalar.name] for scalar in self.scalars})
+        for operand in self.operands:
+            self._check_address(operand, values[operand.name])
+        return {FIRST_ARGUMENT + index: values[name] for index, name in enumerate(names)}
+
+    def check_scalars(self, **values: int) -> None:
+        """Raise UnsupportedError if a scalar is outside its range or no multiple of its unit."""
+        for scalar in self.scalars:
+            value = values[scalar.name]
+            if not scalar.minimum <= value <= scalar.maximum:
+                raise UnsupportedError(
+                    f"{scalar.name} = {value} is outside {scalar.minimum}..{scalar.maximum}: {scalar.meaning}"
+                )
+            if value % scalar.multiple:
+                raise UnsupportedError(f"{scalar.name} = {value} is no multiple of {scalar.multiple}")
+
+    def _check_address(self, operand: Operand, address: int) -> None:
+        if address % operand.alignment:
+            raise PlacementError(
+                f"{operand.name} at {address:#x} is not aligned to {operand.alignment} bytes"
+            )
+        if operand.interleaved and not is_interleaved(address):
+            raise PlacementError(f"{operand.name} at {address:#x} must lie in interleaved memory")
+
+    def check_placement(self, spans: Mapping[str, tuple[int, int]]) -> None:
+        """Raise PlacementError unless the byte spans (begin, end) of the operands keep the contract.
+
+        Checks room (with access tails), alignment, region, overlap, and elements that must differ.
+        """
+        for operand in self.operands:
+            begin, end = spans[operand.name]
+            self._check_address(operand, begin)
+            if begin < TILE_BASE or end + operand.access_tail > TILE_END:
+                raise PlacementError(f"{operand.name} at {begin:#x}..{end:#x} lies outside tile memory")
+        for one, other in self.apart:
+            if set(effective_elements(*spans[one])) & set(effective_elements(*spans[other])):
+                raise PlacementError(f"{one} and {other} share a memory element")
+        for output in (operand.name for operand in self.operands if operand.role == "out"):
+            for name, (begin, end) in spans.items():
+                if name == output or ((output, name) in self.may_alias and spans[output] == (begin, end)):
+                    continue
+                if begin < spans[output][1] and spans[output][0] < end:
+                    raise PlacementError(f"{output} overlaps {name}")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel family member.
+
+    Attributes:
+        symbol: entry point.
+        source: makes the assembly text.
+        contract: see Contract.
+        cycles: supervisor cycles from the entry's first instruction to the instruction after the return, as a
+            function of the scalars by name; works on integers and on NumPy arrays alike.
+        reference: NumPy arrays in, NumPy array out, with the kernel's own rounding steps.
+        goal: cycles the kernel should not exceed, same arguments as `cycles`; None where no goal is set.
+    """
+
+    symbol: str
+    source: Callable[[], str]
+    contract: Contract
+    cycles: Callable[..., Any]
+    reference: Callable[..., Any]
+    goal: Callable[..., Any] | None = field(default=None)

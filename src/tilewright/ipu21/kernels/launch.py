@@ -1,0 +1,94 @@
+"""Kernels whose workers take equal runs of 8-byte words: the text around their work, and their cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...arithmetic import ceil_div
+from ..machine.timing import WORKER_SLOTS
+from .kernel import Scalar
+from .text import bundle, section, worker
+
+SIXTH = 43691
+"""n * SIXTH >> 18 == n // 6 for 0 <= n <= 98303 with a 32-bit product."""
+MAXIMUM_WORDS = 98298
+
+WORDS = Scalar("words", "8-byte words", 0, MAXIMUM_WORDS)
+
+SHARE_SLOTS = 10
+"""Slots of a worker before it turns to its own words."""
+
+
+def words_kernel(
+    symbol: str,
+    arguments: Iterable[str],
+    count: str,
+    lines: Iterable[str],
+    *,
+    head: Iterable[str] = (),
+    aux: Iterable[str] = (),
+    multiply: str = "",
+) -> str:
+    """Text of a kernel that gives each worker ceil(words / 6) consecutive words, the last ones fewer or none.
+
+    Worker code starts with $m1 = its number of words (at least 1) and $m0 = byte offset of the first, and
+    finds the arguments in its frame from word 2 on. It must not define `.L<symbol>_exit`, which follows it.
+
+    Args:
+        arguments: registers passed, in frame order.
+        count: register with the number of words; 0 returns at once.
+        lines: worker code.
+        head: supervisor code in front.
+        aux: instructions co-issued with the workers' first slots.
+    """
+    passed = list(arguments)
+    frame = -(-(2 + len(passed)) // 2) * 8
+    share = [
+        "get $m0, $WSR",
+        "and $m0, $m0, 7",
+        "ld32 $m2, $mvertex_base, $mzero, 0",
+        "ld32 $m1, $mvertex_base, $mzero, 1",
+        "mul $m0, $m0, $m2",
+        "sub $m1, $m1, $m0",
+        "min $m1, $m1, $m2",
+        "cmpslt $m3, $m1, 1",
+        f"brnz $m3, .L{symbol}_exit",
+        "shl $m0, $m0, 3",
+    ]
+    for index, instruction in enumerate(aux):
+        share[index] = bundle(share[index], instruction)
+    return section(
+        symbol,
+        [
+            *head,
+            f"brz {count}, .L{symbol}_return",
+            f"add $m0, {count}, 5",
+            f"setzi $m1, {SIXTH}",
+            f"add $m9, $m11, -{frame}",
+            f"setzi $m8, .L{symbol}_worker",
+            "mul $m0, $m0, $m1",
+            f"st32 {count}, $m9, $mzero, 1",
+            *(f"st32 {register}, $m9, $mzero, {index + 2}" for index, register in enumerate(passed)),
+            "shr $m0, $m0, 18",
+            "st32 $m0, $m9, $mzero, 0",
+            "runall $m8, $m9, 0",
+            "sync 2",
+            f".L{symbol}_return:",
+            "br $m10",
+            *worker(f".L{symbol}_worker", [*share, *lines, f".L{symbol}_exit:", "exitz $m15"]),
+        ],
+    )
+
+
+def words_cycles(words: Any, once: int, each: int) -> Any:
+    """Cycles of a call: `once` slots per worker outside the loop, `each` per word beyond the first."""
+    share = ceil_div(words, WORKER_SLOTS)
+    slots = SHARE_SLOTS + once + each * (share - 1)
+    return np.where(np.asarray(words) > 0, SUPERVISOR + WORKER_SLOTS * slots, RETURN) + 0
+
+
+SUPERVISOR = 0
+RETURN = 0

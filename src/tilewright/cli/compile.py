@@ -10,7 +10,7 @@ import typer
 
 from tilewright.errors import UsageError
 
-from .console import JsonOption, byte_size, count, note, print_json, progress_bar
+from .console import JsonOption, byte_size, count, note, print_json, progress
 
 CHIP_TILES = 1472
 """Tiles of an IPU21, repeated here because reading it from the machine description costs start-up time;
@@ -44,15 +44,14 @@ def compile_command(
     check_writable(output)
     from tilewright.models.loader import load_model
 
-    with progress_bar("compiling") as progress:
-        if progress is not None:
-            progress("read the model")
+    with progress("compile") as report:
+        report("read the model")
         graph = load_model(model)
         started = time.perf_counter()
         from tilewright.compiler.pipeline import compile_graph
         from tilewright.package import package_digest, save_package
 
-        package = compile_graph(graph, tiles=tiles, progress=progress)
+        package = compile_graph(graph, tiles=tiles, progress=report)
         seconds = time.perf_counter() - started
         save_package(package, output)
     from .tile_memory import tile_bytes_max

@@ -7,6 +7,7 @@ a pipe sees results only.
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from tilewright.compiler.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_log = logging.getLogger(__name__)
 
 WIDTH = 80
 """Columns of output when standard output is no terminal; a narrower terminal wraps."""
@@ -81,16 +84,16 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Progress | None]:
-    """A line on standard error with the current stage and the time, gone when the work is done.
+def progress(title: str) -> Iterator[Progress]:
+    """Tell of stages: as log records (`--log-level info`), and on a terminal as a line that goes when done.
 
-    Yields None when nobody would see it: standard error is no terminal, `--quiet`, or `--log-json`.
+    The line shows the current stage and the time. It is left out under `--quiet` and `--log-json`.
     """
     from rich.console import Console
 
     errors = Console(stderr=True)
     if settings.quiet or settings.log_json or not errors.is_terminal:
-        yield None
+        yield lambda stage: _log.info("%s: %s", title, stage, extra={"stage": stage})
         return
     from rich.progress import Progress as Bar
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -100,6 +103,7 @@ def progress_bar(title: str) -> Iterator[Progress | None]:
         task = bar.add_task(title, total=None)
 
         def advance(stage: str) -> None:
+            _log.info("%s: %s", title, stage, extra={"stage": stage})
             bar.update(task, description=f"{title}: {stage}")
 
         yield advance

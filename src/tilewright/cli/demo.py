@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .compile import TilesOption
-from .console import JsonOption, byte_size, console, count, print_json, progress_bar
+from .console import JsonOption, byte_size, console, count, print_json, progress
 
 if TYPE_CHECKING:
     from .digits_demo import DigitsResult
@@ -39,10 +39,10 @@ def digits_command(tiles: TilesOption = 64, json: JsonOption = False) -> None:
 
     Example: tilewright demo digits --tiles 16
     """
-    with progress_bar("digits") as progress:
+    with progress("digits") as report:
         from .digits_demo import run_digits
 
-        result = run_digits(tiles, progress)
+        result = run_digits(tiles, report)
     if json:
         print_json(summary(result))
     else:

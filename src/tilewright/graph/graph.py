@@ -104,10 +104,6 @@ class Graph:
         """Named results."""
         return list(zip(self.output_names, self.body.results, strict=True))
 
-    def data(self, value: Value) -> NDArray[Any] | None:
-        """Contents of `value` when it is a constant, else None."""
-        return next((array for constant, array in self.constants if constant is value), None)
-
     def verify(self) -> None:
         """Check every rule a graph obeys. Raises GraphError or ShapeError, naming operation and line."""
         from .verify import verify

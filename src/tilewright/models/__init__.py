@@ -11,10 +11,8 @@ from tilewright.errors import UsageError
 if TYPE_CHECKING:
     from .definition import ModelDefinition
 
-MODELS = {
-    "digits": "handwritten digits, 64 -> 128 -> 64 -> 10, trained on the spot; needs the extra 'demo'",
-}
-"""Name and one line of each ready model."""
+MODELS = ("digits",)
+"""Names of the ready models."""
 
 
 def build(name: str) -> ModelDefinition:

@@ -52,7 +52,6 @@ def tolerance(attributes: Attributes, /, *operands: Array, splits: int = 1) -> T
 
 OPERATOR = Operator(
     name="add",
-    summary="elementwise sum with broadcasting",
     operands=("a", "b"),
     shape_rule=shape_rule,
     reference=reference,

@@ -54,7 +54,6 @@ def tolerance(attributes: Attributes, /, *operands: Array, splits: int = 1) -> T
 
 OPERATOR = Operator(
     name="gelu",
-    summary="Gaussian error linear unit, tanh form",
     operands=("x",),
     shape_rule=shape_rule,
     reference=reference,

@@ -73,7 +73,6 @@ def tolerance(attributes: Attributes, /, *operands: Array, splits: int = 1) -> T
 
 OPERATOR = Operator(
     name="matmul",
-    summary="matrix product a[..., M, K] @ b[K, N]",
     operands=("a", "b"),
     shape_rule=shape_rule,
     reference=reference,

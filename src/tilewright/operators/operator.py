@@ -71,10 +71,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator. `operands` names the operands in order; `summary` is one line for listings."""
+    """One operator. `operands` names the operands in order."""
 
     name: str
-    summary: str
     operands: tuple[str, ...]
     shape_rule: ShapeRule
     reference: Reference

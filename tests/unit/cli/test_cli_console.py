@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.cli import logs
-from tilewright.cli.console import byte_size, count, print_json, progress_bar
+from tilewright.cli.console import byte_size, count, print_json, progress
 from tilewright.cli.main import global_options_first
 from tilewright.cli.tile_memory import covered
 
@@ -37,9 +37,12 @@ def test_json_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
         print_json({"a": float("nan")})
 
 
-def test_no_bar_without_a_terminal() -> None:
-    with progress_bar("work") as progress:
-        assert progress is None
+def test_stages_are_log_records_and_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(logs.LogLevel.info, structured=True)
+    with progress("work") as report:
+        report("plan")
+    record = json.loads(capsys.readouterr().err)
+    assert (record["message"], record["stage"]) == ("work: plan", "plan")
 
 
 def test_logs_in_both_forms(capsys: pytest.CaptureFixture[str]) -> None:

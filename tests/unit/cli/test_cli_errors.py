@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +106,19 @@ def test_what_arises_inside(
     result = run("compile", "digits", "-o", str(output))
     assert result.exit_code == status
     assert result.stderr.startswith(line) and result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+    command = "from tilewright.cli.main import main; main()"
+    arguments = ("compile", "digits", "-o", str(tmp_path / "out.ipuexe"), "--log-level", "info", "--log-json")
+    with subprocess.Popen([sys.executable, "-c", command, *arguments], stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert json.loads(process.stderr.readline())["stage"] == "read the model"
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert json.loads(rest)["message"] == "interrupted"
     assert list(tmp_path.iterdir()) == []
 
 

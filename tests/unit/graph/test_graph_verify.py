@@ -37,10 +37,7 @@ def graph() -> Graph:
 
 
 def test_a_good_graph_passes() -> None:
-    good = graph()
-    good.verify()
-    assert good.data(good.constants[0][0]) is not None
-    assert good.data(good.inputs[0]) is None
+    graph().verify()
 
 
 def change_operation(index: int, **changes: Any) -> Callable[[Graph], None]:

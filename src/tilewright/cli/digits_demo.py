@@ -68,7 +68,7 @@ def run_digits(tiles: int, progress: Progress | None = None) -> DigitsResult:
     begin = time.perf_counter()
     report("train in NumPy")
     data = digits.load_data()
-    parameters = digits_reference.train(data)
+    parameters = digits.train(data)
     trained = time.perf_counter()
     graph = digits.network(parameters, batch=len(data.test_images)).graph()
     package = compile_graph(graph, tiles=tiles, progress=progress)

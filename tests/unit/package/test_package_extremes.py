@@ -19,7 +19,7 @@ Place = tuple[str, Callable[[int], None]]
 
 
 def places(record: object, name: str = "package") -> Iterator[Place]:
-    """Every integer field; of lists the first and last item, of tables every field of the first and last row."""
+    """Every integer field; of lists the first and last item, of tables the first and last row."""
     for field in dataclasses.fields(record):  # type: ignore[arg-type]  # always a dataclass here
         value, path = getattr(record, field.name), f"{name}.{field.name}"
         if isinstance(value, int):

@@ -101,7 +101,7 @@ def build_package(
         ],
         regions=_regions(work, placement),
         provisional=np.array(sorted(provisional), dtype=PROVISIONAL_WORD),
-        debug=_debug(graph, work),
+        debug=_debug(graph, work, profile),
     )
 
 
@@ -143,8 +143,14 @@ def _regions(work: TileWork, placement: Placement) -> list[Region]:
     return [Region(tile, begin, end - begin, "data") for tile, index in tiles for begin, end in spans[index]]
 
 
-def _debug(graph: Graph, work: TileWork) -> Debug:
+def _debug(graph: Graph, work: TileWork, profile: ProfileIndex) -> Debug:
     plan = work.plan
     lines = [f"{name}: {buffer.layout.describe()}" for name, buffer in plan.buffers.items()]
     lines += [f"{name}: grid {grid}" for name, grid in plan.grids.items()]
-    return Debug(graph=str(graph), layouts="\n".join(lines), live=live_at_steps(plan))
+    # A plan step may have become two profile steps (copies, then exchange) or none.
+    live: list[list[str]] = [[] for _ in profile.steps]
+    for index, names in enumerate(live_at_steps(plan)):
+        for steps in (profile.copies, profile.step):
+            if index in steps:
+                live[steps[index]] = names
+    return Debug(graph=str(graph), layouts="\n".join(lines), live=live)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from tilewright.runtime import DeviceInfo
 
+FEW = 8
+"""Rows of lists that are rarely read."""
+
 TILE_MEMORY_BYTES = 624 * 1024
 """For percentages only, repeated here because the machine description costs start-up time."""
 
@@ -105,6 +108,7 @@ def show_package(out: Console, summary: Mapping[str, Any]) -> None:
             )
             for blob in sorted(blobs, key=lambda blob: (-blob["bytes"], blob["blob"]))
         ],
+        limit=FEW,
     )
     words = summary["provisional"]
     if words:
@@ -113,6 +117,7 @@ def show_package(out: Console, summary: Mapping[str, Any]) -> None:
             f"Provisional words ({count(len(words))}): encodings not public, simulator only",
             ("address", "word"),
             [(f"{word['address']:#x}", f"{word['word']:#010x}") for word in words],
+            limit=FEW,
         )
     else:
         out.print(Text("No provisional words."))

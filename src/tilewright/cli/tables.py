@@ -27,8 +27,13 @@ def facts(out: Console, pairs: Iterable[tuple[str, str]]) -> None:
     out.print()
 
 
-def listing(out: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A titled table; a column whose name begins with `>` is aligned to the right. Nothing without rows."""
+def listing(
+    out: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, limit: int = ROWS
+) -> None:
+    """A titled table of at most `limit` rows; nothing when there are none.
+
+    A column whose name begins with `>` is aligned to the right.
+    """
     if not rows:
         return
     out.print(Text(title, style="bold"))
@@ -37,9 +42,9 @@ def listing(out: Console, title: str, columns: Sequence[str], rows: Sequence[Seq
         table.add_column(
             column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold"
         )
-    for row in rows[:ROWS]:
+    for row in rows[:limit]:
         table.add_row(*map(Text, row))
     out.print(table)
-    if len(rows) > ROWS:
-        out.print(Text(f"... and {count(len(rows) - ROWS)} more (--json prints all)"))
+    if len(rows) > limit:
+        out.print(Text(f"... and {count(len(rows) - limit)} more (--json prints all)"))
     out.print()

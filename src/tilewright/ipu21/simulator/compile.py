@@ -1,0 +1,274 @@
+"""Compile the engine: every value and engine function, the generated dispatch, one entry point.
+
+The functions stay ordinary Python in their modules; here copies of them are compiled in an order in which each
+finds its callees compiled. The native code is kept in a directory of the user's cache whose name is a digest of
+all sources, the tool versions and the CPU, so that any edit leads to a new compilation. Where the directory cannot
+be written, the engine is compiled for this process only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+import types as python_types
+import typing
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..isa.meaning import arrays
+from .flat_linking import PREFIX, flat_linking
+from .generate import dispatch_source
+from .instruction_tables import MEANING_MODULES, instruction_tables
+
+_MEANING_BASE = ("bits", "arrays", "registry", "address")
+_ENGINE = (
+    "pointers",
+    "engine_memory",
+    "engine_decode",
+    "engine_registers",
+    "engine_aux",
+    "engine_worker",
+    "engine_exchange",
+    "engine_supervisor",
+    "engine_loop",
+)
+_OTHER_SOURCES = (
+    "checks",
+    "codes",
+    "compile",
+    "dispatch",
+    "exchange_log",
+    "flat_linking",
+    "generate",
+    "instruction_tables",
+    "intrinsics",
+    "state",
+    "stops",
+)
+_NOT_COMPILED = frozenset(("_claim", "_view", "words", "per_word", "halves", "singles", "whole"))
+
+ENTRY = '''"""The compiled tile engine's entry point (generated)."""
+
+
+def run_tiles(addresses, count):
+    table = integers_at(addresses)
+    for index in range(count):
+        run_tile(integers_at(table[index]))
+    return count
+'''
+
+RunTiles = Callable[[int, int], int]
+
+
+class Engine(typing.NamedTuple):
+    """The compiled entry point.
+
+    Attributes:
+        run_tiles: run each of some tiles to its next stop, given the address of an array of addresses of state
+            arrays, and their number.
+        cached: the native code came from the cache.
+    """
+
+    run_tiles: RunTiles
+    cached: bool
+
+
+def _package_directory() -> Path:
+    return Path(__file__).resolve().parent
+
+
+def engine_digest() -> str:
+    """Digest of everything the native code depends on."""
+    import llvmlite
+    import llvmlite.binding
+    import numba
+
+    digest = hashlib.sha256()
+    simulator = _package_directory()
+    ipu21 = simulator.parent
+    paths = [simulator / f"{name}.py" for name in (*_ENGINE, *_OTHER_SOURCES)]
+    for folder in ("isa", "isa/meaning", "isa/data", "machine"):
+        paths += [path for path in sorted((ipu21 / folder).iterdir()) if path.suffix in (".py", ".json")]
+    for path in paths:
+        data = path.read_bytes()
+        digest.update(f"{path.relative_to(ipu21)} {len(data)}\n".encode())
+        digest.update(data)
+    facts = (
+        numba.__version__,
+        llvmlite.__version__,
+        sys.version,
+        platform.machine(),
+        llvmlite.binding.get_host_cpu_name(),
+        llvmlite.binding.get_host_cpu_features().flatten(),
+    )
+    digest.update(repr(facts).encode())
+    return digest.hexdigest()[:24]
+
+
+def cache_root() -> Path:
+    """Where compiled engines are kept: `tilewright/engine` below the user's cache directory."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "tilewright" / "engine"
+
+
+def _types() -> dict[Any, Any]:
+    from numba.core import types
+
+    return {
+        int: types.int64,
+        float: types.float64,
+        bool: types.boolean,
+        arrays.Bytes: types.CPointer(types.uint8),
+        arrays.Words: types.CPointer(types.uint32),
+        arrays.Singles: types.CPointer(types.float32),
+        arrays.Doubles: types.CPointer(types.float64),
+        arrays.Integers: types.CPointer(types.int64),
+        arrays.Marks: types.CPointer(types.int16),
+        tuple[int, int]: types.UniTuple(types.int64, 2),
+    }
+
+
+class _Compiler:
+    """Compiled copies of plain functions, found by the identity of the original."""
+
+    def __init__(self) -> None:
+        from .intrinsics import REPLACEMENTS
+
+        self.known = _types()
+        self.replacements = REPLACEMENTS
+        self.compiled: dict[int, Any] = {}
+        self.keep: list[Any] = []
+
+    def add(self, function: Callable[..., Any], namespace: dict[str, Any]) -> Any:
+        """Compile one function whose globals are `namespace`."""
+        import numba
+
+        hints = typing.get_type_hints(function)
+        result = self.known[hints.pop("return")]
+        signature = result(*(self.known[hint] for hint in hints.values()))
+        copy = python_types.FunctionType(
+            function.__code__, namespace, function.__name__, function.__defaults__
+        )
+        copy.__qualname__ = PREFIX + function.__name__
+        return numba.njit(
+            signature, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+        )(copy)
+
+    def module(self, name: str, generated: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Compile the functions a module defines; returns the namespace with compiled names."""
+        module = import_module(name)
+        namespace = dict(vars(module))
+        for key, value in namespace.items():
+            if generated and key in generated:
+                namespace[key] = generated[key]
+            elif id(value) in self.compiled:
+                namespace[key] = self.compiled[id(value)]
+        for key, value in list(namespace.items()):
+            if not isinstance(value, python_types.FunctionType) or value.__module__ != name:
+                continue
+            if key in _NOT_COMPILED:
+                continue
+            fast = self.replacements[key] if key in self.replacements else self.add(value, namespace)
+            self.compiled[id(value)] = namespace[key] = fast
+            self.keep.append(value)
+        return namespace
+
+
+def _compile_dispatch(compiler: _Compiler, scope: dict[str, Any]) -> dict[str, Any]:
+    """Compile the generated dispatch functions."""
+    namespace = dict(scope)
+    source = dispatch_source(instruction_tables())
+    exec(compile(source, "<generated dispatch>", "exec"), namespace)
+    generated = {}
+    for key, value in list(namespace.items()):
+        if key.startswith("dispatch_") and isinstance(value, python_types.FunctionType):
+            generated[key] = namespace[key] = compiler.add(value, namespace)
+    return generated
+
+
+def _callees() -> dict[str, Any]:
+    """Compile meaning, dispatch and engine in this order; the names the entry points use."""
+    from . import dispatch, state
+
+    compiler = _Compiler()
+    meaning = arrays.__name__.rsplit(".", 1)[0]
+    package = __name__.rsplit(".", 1)[0]
+    scope: dict[str, Any] = {}
+    for name in _MEANING_BASE:
+        scope |= compiler.module(f"{meaning}.{name}")
+    for module in MEANING_MODULES:
+        scope |= compiler.module(module.__name__)
+    generated: dict[str, Any] | None = None
+    namespace: dict[str, Any] = {}
+    for name in _ENGINE:
+        if name == "engine_aux":
+            scope |= {key: getattr(state, key) for key in ("RANDOM", "RESULT0", "RESULT1")}
+            scope["signed_scale"] = compiler.add(dispatch.signed_scale, dict(vars(dispatch)))
+            generated = _compile_dispatch(compiler, scope)
+        namespace = compiler.module(f"{package}.{name}", generated)
+        scope |= namespace
+    return namespace
+
+
+def _entry(namespace: dict[str, Any], cache: bool, directory: Path | None) -> tuple[RunTiles, bool]:
+    """Compile or load the entry point; whether it was loaded."""
+    import numba
+    from numba.core import config, types
+
+    # numba restores a cached function in the module it names; any importable one will do.
+    namespace["__name__"] = __name__
+    filename = str(directory / "entry.py") if directory else "<engine entry>"
+    exec(compile(ENTRY, filename, "exec"), namespace)
+    previous = config.CACHE_DIR
+    try:
+        if directory:
+            config.CACHE_DIR = str(directory)
+        run_tiles = numba.njit(cache=cache, nogil=True, error_model="numpy")(namespace["run_tiles"])
+    finally:
+        config.CACHE_DIR = previous
+    run_tiles.compile(types.int64(types.int64, types.int64))
+    return run_tiles, cache and sum(run_tiles.stats.cache_hits.values()) > 0
+
+
+def _load(directory: Path) -> Engine | None:
+    """The engine from its cache directory, or None if it is not there whole."""
+    if not (directory / "complete").exists():
+        return None
+    # A cache written by another machine or damaged: compile again.
+    with suppress(Exception):
+        run_tiles, loaded = _entry({}, True, directory)
+        if loaded:
+            return Engine(run_tiles, True)
+    return None
+
+
+def _prepare(directory: Path) -> bool:
+    """Make the cache directory with the entry source in it; False if that is not possible."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "entry.py").write_text(ENTRY)
+    except OSError:
+        return False
+    return os.access(directory, os.W_OK)
+
+
+@lru_cache(maxsize=1)
+def engine() -> Engine:
+    """The compiled engine, from the cache or compiled now (tens of seconds)."""
+    directory = cache_root() / engine_digest()
+    loaded = _load(directory)
+    if loaded is not None:
+        return loaded
+    writable = _prepare(directory)
+    with flat_linking():
+        run_tiles, _ = _entry(_callees(), writable, directory if writable else None)
+    if writable:
+        with suppress(OSError):
+            (directory / "complete").write_text("")
+    return Engine(run_tiles, False)

@@ -1,0 +1,145 @@
+"""The tile's cycle loop: who issues when. Compiled; see `compile`."""
+
+from __future__ import annotations
+
+from ..isa.meaning.arrays import Integers, word_at
+from ..machine.memory import TILE_BASE
+from ..machine.timing import RUN_RELEASE, WORKER_SLOTS
+from . import state as at
+from .codes import DELAY, GET, GROUP_CONTROL, LD64PUTCS, LD128PUTCS, PUT
+from .engine_decode import form_at
+from .engine_memory import fault
+from .engine_registers import CCCSLOAD, INCOMING_MUX, OUTGOING_DELTA, TILE_ID, decode_weight
+from .engine_supervisor import halt, supervisor_turn
+from .engine_worker import run_workers
+from .instruction_tables import HAZARDS, INFO_GROUP, INFO_SUPERVISOR, INFO_WINDOW, ROW
+from .pointers import integers_at, memory_words, tables, words_at
+from .stops import (
+    INVALID_INSTRUCTION,
+    STOP_BUDGET,
+    STOP_LOG_FULL,
+    STOP_NEEDS_IDENTITY,
+    STOP_WINDOW_CLOSED,
+)
+
+FOREVER = 1 << 60
+LOG_ROOM = 4
+"""Most log entries one instruction can make."""
+
+
+def issue_cycle(state: Integers, word: int, info: int, hazards: int) -> int:
+    """Earliest cycle at which the supervisor's operands are ready."""
+    cycle = state[at.CLOCK] + 0
+    if (info >> INFO_GROUP) & 15 == GROUP_CONTROL:
+        function = info & 1023
+        number = word & 0xFF
+        if function == PUT and state[at.WINDOW] and INCOMING_MUX <= number <= OUTGOING_DELTA:
+            # The cost of such a put inside a row contains the wait for its operand.
+            return cycle
+        if function == GET:
+            cycle = max(cycle, state[at.CSR_READY + number])
+        elif function == LD64PUTCS or function == LD128PUTCS:
+            cycle = max(cycle, state[at.CSR_READY + CCCSLOAD])
+    while hazards:
+        number = (word >> ((hazards & 63) - 1)) & 15
+        cycle = max(cycle, state[at.READY + number])
+        hazards >>= 6
+    return cycle
+
+
+def held_back(state: Integers, pc: int, word: int, info: int) -> int:
+    """Record a stop that comes before the next instruction, if there is one to record: 1, else 0."""
+    if state[at.WINDOW] and (info >> INFO_WINDOW) & 1 == 0:
+        state[at.WINDOW] = 0
+        return halt(state, STOP_WINDOW_CLOSED, state[at.CLOCK])
+    if (info >> INFO_GROUP) & 15 == GROUP_CONTROL:
+        function = info & 1023
+        if function == GET and word & 0xFF == TILE_ID and state[at.SHARED]:
+            return halt(state, STOP_NEEDS_IDENTITY, state[at.CLOCK])
+        if (function > DELAY or function == PUT) and state[at.LOG_COUNT] + LOG_ROOM > state[at.LOG_CAPACITY]:
+            return halt(state, STOP_LOG_FULL, state[at.CLOCK])
+    if state[at.WATCHING] and state[at.MARK_COUNT] == state[at.MARK_CAPACITY]:
+        return halt(state, STOP_LOG_FULL, state[at.CLOCK])
+    return 0
+
+
+def wait_for_slot(state: Integers, cycle: int) -> int:
+    """Let the workers run up to the supervisor's first free cycle from `cycle` on; -1 after recording a stop."""
+    while state[at.ACTIVE]:
+        if run_workers(state, cycle):
+            return -1
+        if state[at.ACTIVE] == 0 or state[at.BUDGET] <= 0:
+            return cycle
+        owner = state[at.OWNERS + cycle % WORKER_SLOTS]
+        if owner == 0 or cycle < state[at.FIRSTS + owner]:
+            return cycle
+        cycle += 1
+    return cycle
+
+
+def mark(state: Integers, pc: int, cycle: int) -> int:
+    """Note the cycle if this address is watched."""
+    step = word_at(words_at(state[at.WATCHED]), (pc - TILE_BASE) >> 2)
+    if step:
+        marks = integers_at(state[at.MARKS])
+        place = state[at.MARK_COUNT] * at.MARK_FIELDS
+        marks[place] = step - 1
+        marks[place + 1] = cycle
+        state[at.MARK_COUNT] += 1
+    return 0
+
+
+def finish_wait(state: Integers) -> int:
+    """`sync 2`: let the workers run to their end; 1 after recording a stop."""
+    if state[at.ACTIVE]:
+        if run_workers(state, FOREVER):
+            return 1
+        if state[at.ACTIVE]:
+            return halt(state, STOP_BUDGET, state[at.WORKER_CLOCK])
+    state[at.CLOCK] = max(state[at.CLOCK], state[at.ROTATION_END] + RUN_RELEASE)
+    state[at.WAITING] = 0
+    return 0
+
+
+def supervisor_step(state: Integers) -> int:
+    """The supervisor's next issue, workers first as far as it must wait; 1 after recording a stop."""
+    pc = state[at.PCS] + 0
+    state[at.STOP_CLOCK] = state[at.CLOCK]
+    form = form_at(state, 0, pc)
+    if form == 0:
+        return 1
+    table = tables(state)
+    row = ROW * form
+    info = table[row]
+    word = word_at(memory_words(state), (pc - TILE_BASE) >> 2)
+    if (info >> INFO_SUPERVISOR) & 1 == 0 or (word >> 31 and word >> 28 != 15):
+        return fault(state, INVALID_INSTRUCTION, 0, -1)
+    if held_back(state, pc, word, info):
+        return 1
+    cycle = issue_cycle(state, word, info, table[row + HAZARDS])
+    if state[at.ACTIVE]:
+        cycle = wait_for_slot(state, cycle)
+        if cycle < 0:
+            return 1
+        # A worker may have stored over the instruction while the supervisor waited.
+        if word_at(memory_words(state), (pc - TILE_BASE) >> 2) != word:
+            return 0
+    if state[at.WATCHING]:
+        mark(state, pc, cycle)
+    return supervisor_turn(state, pc, cycle, word, row)
+
+
+def run_tile(state: Integers) -> int:
+    """Run one tile to its next stop, which is then described in its state. Returns the stop number."""
+    for entry in range(64):
+        decode_weight(state, entry)
+    stopped = 0
+    while stopped == 0:
+        if state[at.WAITING]:
+            stopped = finish_wait(state)
+        elif state[at.BUDGET] <= 0:
+            stopped = halt(state, STOP_BUDGET, state[at.CLOCK])
+        else:
+            state[at.BUDGET] -= 1
+            stopped = supervisor_step(state)
+    return state[at.STOP] + 0

@@ -1,0 +1,341 @@
+"""Loads and stores: addresses, checks, pacing. Compiled; see `compile`.
+
+A function returns 0 when the instruction is done, or 1 after recording an exception.
+"""
+
+from __future__ import annotations
+
+from ..isa.meaning.address import ADDRESS, packed_high, packed_low, paced, third_address
+from ..isa.meaning.arrays import Integers, byte_at, word_at
+from ..isa.meaning.bits import WORD
+from ..machine.memory import (
+    ELEMENT_BYTES,
+    INTERLEAVED_ELEMENT_BYTES,
+    REGION1_BASE,
+    TILE_BASE,
+    TILE_END,
+)
+from . import state as at
+from .codes import (
+    ATOM,
+    DELTA_LOAD,
+    DELTA_LOAD_PAIR,
+    EXTEND_REPEAT,
+    EXTEND_SIGN,
+    LD2X64PACE,
+    LD2XST64PACE,
+    LD64A32PACE,
+    LDST64PACE,
+    LOAD,
+    LOAD_STEP,
+    ST64PACE,
+    STM,
+    STM_STEP,
+    STORE,
+    STORE_STEP,
+    TAPACK,
+)
+from .instruction_tables import INFO_A_REGISTER, INFO_BROADCAST, INFO_LANES
+from .pointers import decoded, memory_bytes, memory_words, shadow
+from .stops import (
+    ADDRESS_ALIGNMENT,
+    ADDRESS_RANGE,
+    ADDRESS_REGION,
+    CONFLICT,
+    POISON,
+    STOP_EXCEPTION,
+)
+
+
+def fault(state: Integers, kind: int, context: int, address: int) -> int:
+    """Record an exception of the instruction at the context's program counter; returns 1."""
+    state[at.STOP] = STOP_EXCEPTION
+    state[at.STOP_DETAIL] = kind
+    state[at.STOP_CONTEXT] = context
+    state[at.STOP_PC] = state[at.PCS + context]
+    state[at.STOP_ADDRESS] = address
+    return 1
+
+
+def check_address(state: Integers, context: int, address: int, size: int) -> int:
+    """Range, alignment and region of an access."""
+    if address < TILE_BASE or address > TILE_END - size:
+        return fault(state, ADDRESS_RANGE, context, address)
+    if address & (size - 1):
+        return fault(state, ADDRESS_ALIGNMENT, context, address)
+    if size == 16 and address < REGION1_BASE:
+        return fault(state, ADDRESS_REGION, context, address)
+    return 0
+
+
+def check_written(state: Integers, context: int, address: int, size: int) -> int:
+    """All bytes of a checked access must have been written, if that is watched."""
+    if state[at.CHECKS] & at.CHECK_POISON:
+        offset = address - TILE_BASE
+        bits = byte_at(shadow(state), offset >> 3)
+        if size == 16:
+            bits &= byte_at(shadow(state), (offset >> 3) + 1)
+        mask = ((1 << min(size, 8)) - 1) << (offset & 7)
+        if (bits & mask) != mask:
+            return fault(state, POISON, context, address)
+    return 0
+
+
+def note_store(state: Integers, address: int, words: int) -> int:
+    """What a store of whole words means for decoded code and for the shadow."""
+    offset = address - TILE_BASE
+    if address < REGION1_BASE:
+        marks = decoded(state)
+        for index in range(offset >> 2, (offset >> 2) + words):
+            marks[index] = 0
+    if state[at.CHECKS] & at.CHECK_POISON:
+        written = shadow(state)
+        for index in range(offset >> 2, (offset >> 2) + words):
+            written[index >> 1] = byte_at(written, index >> 1) | (0xF0 if index & 1 else 0x0F)
+    return 0
+
+
+def element(address: int) -> int:
+    """The memory element that serves a 64-bit access (see machine.memory.access_element)."""
+    if address < REGION1_BASE:
+        return address // ELEMENT_BYTES
+    return 32 + 2 * ((address - REGION1_BASE) // INTERLEAVED_ELEMENT_BYTES) + ((address >> 3) & 1)
+
+
+def check_conflict(state: Integers, context: int, first: int, second: int) -> int:
+    """Two accesses of one instruction must hit different elements. Addresses outside memory hit none."""
+    if state[at.CHECKS] & at.CHECK_CONFLICT and element(first) == element(second):
+        if first < TILE_BASE or second < TILE_BASE or first >= TILE_END or second >= TILE_END:
+            return 0
+        return fault(state, CONFLICT, context, second)
+    return 0
+
+
+def load_narrow(state: Integers, address: int, size_log: int, extend: int) -> int:
+    """A checked load of 1, 2 or 4 bytes as a register word."""
+    offset = address - TILE_BASE
+    if size_log == 2:
+        return word_at(memory_words(state), offset >> 2)
+    memory = memory_bytes(state)
+    if size_log == 1:
+        value = byte_at(memory, offset) | (byte_at(memory, offset + 1) << 8)
+        if extend == EXTEND_SIGN:
+            return (value - ((value & 0x8000) << 1)) & WORD
+        return value | (value << 16) if extend == EXTEND_REPEAT else value
+    value = byte_at(memory, offset)
+    if extend == EXTEND_SIGN:
+        return (value - ((value & 0x80) << 1)) & WORD
+    return value * 0x01010101 if extend == EXTEND_REPEAT else value
+
+
+def load(
+    state: Integers, context: int, address: int, size_log: int, extend: int, register: int, number: int
+) -> int:
+    """Load into state words from `register` on, register `number` of its file; non-storage registers discard."""
+    size = 1 << size_log
+    limit = at.A_REGISTERS + 8 if register >= at.REGISTER_STRIDE * context + at.A_REGISTERS else 12
+    if register - at.REGISTER_STRIDE * context >= limit:
+        return 0
+    if check_address(state, context, address, size) or check_written(state, context, address, size):
+        return 1
+    if size_log <= 2:
+        state[register] = load_narrow(state, address, size_log, extend)
+        return 0
+    memory = memory_words(state)
+    index = (address - TILE_BASE) >> 2
+    state[register] = word_at(memory, index)
+    state[register + 1] = word_at(memory, index + 1)
+    if size_log == 4:
+        state[register + 2] = word_at(memory, index + 2)
+        state[register + 3] = word_at(memory, index + 3)
+    return 0
+
+
+def store(state: Integers, context: int, address: int, words: int, register: int) -> int:
+    """Store one or two words from state words at `register`."""
+    if check_address(state, context, address, 4 * words):
+        return 1
+    memory = memory_words(state)
+    index = (address - TILE_BASE) >> 2
+    memory[index] = state[register]
+    if words == 2:
+        memory[index + 1] = state[register + 1]
+    return note_store(state, address, words)
+
+
+def set_main(state: Integers, context: int, number: int, value: int) -> int:
+    """Write an M register; those that are no storage drop the value."""
+    if number < 12:
+        state[at.REGISTER_STRIDE * context + number] = value
+    return 0
+
+
+def field(word: int, places: int, place: int) -> int:
+    """The register number in one of a form's places."""
+    return (word >> (((places >> (6 * place)) & 63) - 1)) & 15
+
+
+def immediate_of(word: int, packed: int) -> int:
+    """The immediate of a word; signed ones as 32-bit two's complement."""
+    value = ((word >> (packed & 31)) & ((1 << ((packed >> 5) & 31)) - 1)) << ((packed >> 10) & 31)
+    second = (packed >> 15) & 0x3FFFFFFF
+    if second:
+        value |= ((word >> (second & 31)) & ((1 << ((second >> 5) & 31)) - 1)) << ((second >> 10) & 31)
+        third = second >> 15
+        if third:
+            value |= ((word >> (third & 31)) & ((1 << ((third >> 5) & 31)) - 1)) << ((third >> 10) & 31)
+    sign = packed >> 50
+    if sign and (value >> (sign - 1)) & 1:
+        value = (value - (1 << sign)) & WORD
+    return value << ((packed >> 45) & 31)
+
+
+def plain_access(
+    state: Integers, context: int, word: int, info: int, places: int, packed: int, function: int
+) -> int:
+    """Loads and stores with base, delta and offset or stride."""
+    m = at.REGISTER_STRIDE * context
+    size_log = (info >> INFO_LANES) & 7
+    number = field(word, places, 0)
+    register = m + number + (at.A_REGISTERS if (info >> INFO_A_REGISTER) & 1 else 0)
+    if (places >> 18) & 63:
+        offset = state[m + field(word, places, 3)]
+    else:
+        offset = immediate_of(word, packed)
+    delta_number = field(word, places, 2)
+    address = state[m + field(word, places, 1)] + state[m + delta_number]
+    if function == LOAD or function == STORE:
+        address = (address + (offset << size_log)) & WORD
+    else:
+        address &= WORD
+    delta = (state[m + delta_number] + (offset << size_log)) & WORD
+    if function == STORE or function == STORE_STEP:
+        if store(state, context, address, 1 << (size_log - 2), register):
+            return 1
+    elif load(state, context, address, size_log, (info >> INFO_BROADCAST) & 3, register, number):
+        return 1
+    if function == LOAD_STEP or function == STORE_STEP:
+        set_main(state, context, delta_number, delta)
+    return 0
+
+
+def stm_access(state: Integers, context: int, word: int, places: int, function: int) -> int:
+    """`stm32` and `stm32step`: base plus a register offset in words."""
+    m = at.REGISTER_STRIDE * context
+    base_number = field(word, places, 1)
+    base = state[m + base_number]
+    moved = (base + (state[m + field(word, places, 2)] << 2)) & WORD
+    address = moved if function == STM else base
+    if store(state, context, address, 1, m + field(word, places, 0)):
+        return 1
+    if function == STM_STEP:
+        set_main(state, context, base_number, moved)
+    return 0
+
+
+def paced_access(
+    state: Integers, context: int, word: int, info: int, places: int, packed: int, function: int
+) -> int:
+    """The paced family: up to three accesses through triple-packed addresses."""
+    m = at.REGISTER_STRIDE * context
+    a = m + at.A_REGISTERS
+    selectors = immediate_of(word, packed)
+    first = field(word, places, 0)
+    if function == ST64PACE:
+        pair, stride_number = field(word, places, 1), field(word, places, 2)
+        second = first
+    else:
+        second = field(word, places, 1)
+        pair, stride_number = field(word, places, 2), field(word, places, 3)
+    low, high = state[m + pair], state[m + pair + 1]
+    strides = state[m + stride_number]
+    a0, a1, a2 = low & ADDRESS, high & ADDRESS, third_address(low, high)
+    if function == LD2X64PACE:
+        if check_conflict(state, context, a0, a1):
+            return 1
+        if load(state, context, a0, 3, 0, a + first, first):
+            return 1
+        if load(state, context, a1, 3, 0, a + second, second):
+            return 1
+        a0, a1 = paced(a0, strides, selectors & 3, 8), paced(a1, strides, (selectors >> 2) & 3, 8)
+    elif function == LDST64PACE:
+        if check_conflict(state, context, a0, a2) or store(state, context, a2, 2, a + second):
+            return 1
+        if load(state, context, a0, 3, 0, a + first, first):
+            return 1
+        a0, a2 = paced(a0, strides, selectors & 3, 8), paced(a2, strides, (selectors >> 2) & 3, 8)
+    elif function == LD2XST64PACE:
+        if check_conflict(state, context, a0, a1) or check_conflict(state, context, a0, a2):
+            return 1
+        if check_conflict(state, context, a1, a2) or store(state, context, a2, 2, a + second):
+            return 1
+        if load(state, context, a0, 3, 0, a + first, first):
+            return 1
+        if load(state, context, a1, 3, 0, a + first + 2, first + 2):
+            return 1
+        a0 = paced(a0, strides, selectors & 3, 8)
+        a1 = paced(a1, strides, (selectors >> 2) & 3, 8)
+        a2 = paced(a2, strides, (selectors >> 4) & 3, 8)
+    elif function == ST64PACE:
+        if store(state, context, a2, 2, a + first):
+            return 1
+        a2 = paced(a2, strides, selectors & 3, 8)
+    else:
+        size_log = 2 if function == LD64A32PACE else 1
+        if check_conflict(state, context, a0, a1):
+            return 1
+        if load(state, context, a0, 3, 0, a + first, first):
+            return 1
+        if load(state, context, a1, size_log, (info >> INFO_BROADCAST) & 3, a + second, second):
+            return 1
+        # The second address steps by its own access size (assumed).
+        a0 = paced(a0, strides, selectors & 3, 8)
+        a1 = paced(a1, strides, (selectors >> 2) & 3, 1 << size_log)
+    set_main(state, context, pair, packed_low(a0, a2))
+    set_main(state, context, pair + 1, packed_high(a1, a2))
+    return 0
+
+
+def delta_access(state: Integers, context: int, word: int, info: int, places: int, function: int) -> int:
+    """Sparse loads: data at base + delta, while the next delta is read from a list."""
+    m = at.REGISTER_STRIDE * context
+    first, list_number = field(word, places, 0), field(word, places, 1)
+    delta_number = field(word, places, 3)
+    pointer = state[m + list_number]
+    delta = state[m + delta_number]
+    size_log = (info >> INFO_LANES) & 7
+    list_log = 2 if function == DELTA_LOAD_PAIR else 1
+    offset = delta >> 16 if function == DELTA_LOAD_PAIR else delta
+    address = (state[m + field(word, places, 2)] + offset) & WORD
+    if check_address(state, context, pointer, 1 << list_log):
+        return 1
+    if check_written(state, context, pointer, 1 << list_log):
+        return 1
+    extend = (info >> INFO_BROADCAST) & 3
+    if load(state, context, address, size_log, extend, m + at.A_REGISTERS + first, first):
+        return 1
+    set_main(state, context, delta_number, load_narrow(state, pointer, list_log, 0))
+    set_main(state, context, list_number, (pointer + (1 << list_log)) & WORD)
+    return 0
+
+
+def execute_memory(state: Integers, context: int, word: int, info: int, places: int, packed: int) -> int:
+    """Any instruction of the memory group."""
+    function = info & 1023
+    if function <= STORE_STEP:
+        return plain_access(state, context, word, info, places, packed, function)
+    if function <= STM_STEP:
+        return stm_access(state, context, word, places, function)
+    if function < TAPACK:
+        return paced_access(state, context, word, info, places, packed, function)
+    m = at.REGISTER_STRIDE * context
+    if function == TAPACK:
+        a0, a1 = state[m + field(word, places, 1)], state[m + field(word, places, 2)]
+        a2 = state[m + field(word, places, 3)]
+        pair = field(word, places, 0)
+        set_main(state, context, pair, packed_low(a0, a2))
+        return set_main(state, context, pair + 1, packed_high(a1, a2))
+    if function == ATOM:
+        value = state[m + at.A_REGISTERS + field(word, places, 1)]
+        return set_main(state, context, field(word, places, 0), value)
+    return delta_access(state, context, word, info, places, function)

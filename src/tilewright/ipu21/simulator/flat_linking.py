@@ -1,0 +1,80 @@
+"""Link and optimise many compiled functions once, instead of once per caller.
+
+numba links every callee, and theirs, into each function it compiles and optimises the result. With a few hundred
+small functions above each other that costs minutes. Inside `flat_linking` a function whose qualified name starts
+with `PREFIX` is only translated; the first other function that is compiled receives all of them, is optimised and
+becomes native code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PREFIX = "tilewright_engine."
+
+
+class _Collected:
+    """What waits for the final link: our own libraries, and those of numba they refer to."""
+
+    def __init__(self) -> None:
+        self.own: list[Any] = []
+        self.foreign: dict[int, Any] = {}
+
+    def take(self, library: Any) -> None:
+        """Keep a translated library of ours for later."""
+        self.own.append(library)
+        for linked in library._linking_libraries:
+            if not linked.name.startswith(PREFIX):
+                self.foreign[id(linked)] = linked
+
+    def link_into(self, library: Any) -> None:
+        """Hand everything that was kept to a library, each function at most once."""
+        library._linking_libraries = [
+            item for item in library._linking_libraries if not item.name.startswith(PREFIX)
+        ]
+        for linked in self.foreign.values():
+            if linked not in library._linking_libraries:
+                library._linking_libraries.append(linked)
+        # Callers first: the linker drops what nothing refers to yet.
+        for own in reversed(self.own):
+            library._final_module.link_in(own._get_module_for_linking(), preserve=True)
+
+
+@contextmanager
+def flat_linking() -> Iterator[None]:
+    """Postpone linking and optimisation of functions named `PREFIX...` compiled inside."""
+    from numba import _dynfunc
+    from numba.core.codegen import CPUCodeLibrary
+    from numba.core.cpu import CPUContext
+
+    collected = _Collected()
+    original = CPUCodeLibrary.finalize
+    original_executable = CPUContext.get_executable
+
+    def finalize(self: Any) -> None:
+        if self.name.startswith(PREFIX):
+            self._raise_if_finalized()
+            collected.take(self)
+            self._finalize_dynamic_globals()
+            self._finalized = True
+            return
+        if any(item.name.startswith(PREFIX) for item in self._linking_libraries):
+            collected.link_into(self)
+        original(self)
+
+    def get_executable(self: Any, library: Any, descriptor: Any, environment: Any) -> Any:
+        if library.name.startswith(PREFIX):
+            # The entry from Python, of which ours have none: what numba makes of a function without wrapper.
+            name = descriptor.qualname.split(".")[-1]
+            return _dynfunc.make_function(descriptor.lookup_module(), name, "", 0, environment, (library,))
+        return original_executable(self, library, descriptor, environment)
+
+    CPUCodeLibrary.finalize = finalize
+    CPUContext.get_executable = get_executable
+    try:
+        yield
+    finally:
+        CPUCodeLibrary.finalize = original
+        CPUContext.get_executable = original_executable

@@ -1,0 +1,73 @@
+"""Single machine instructions for the conversions that `meaning.bits` and `pointers` write out in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+I32, I64 = ir.IntType(32), ir.IntType(64)
+F32, F64 = ir.FloatType(), ir.DoubleType()
+
+
+@intrinsic
+def bits_of_double(typing_context: Any, value: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], I64)
+
+    return types.int64(types.float64), build
+
+
+@intrinsic
+def double_of_bits(typing_context: Any, bits: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], F64)
+
+    return types.float64(types.int64), build
+
+
+@intrinsic
+def nearest_single(typing_context: Any, value: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.zext(builder.bitcast(builder.fptrunc(arguments[0], F32), I32), I64)
+
+    return types.int64(types.float64), build
+
+
+@intrinsic
+def single_value(typing_context: Any, word: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fpext(builder.bitcast(builder.trunc(arguments[0], I32), F32), F64)
+
+    return types.float64(types.int64), build
+
+
+def _pointer_to(element: Any) -> Any:
+    """An intrinsic that turns an address into a pointer to elements of a numba type."""
+
+    @intrinsic
+    def pointer(typing_context: Any, address: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(element)(types.int64), build
+
+    return pointer
+
+
+REPLACEMENTS: dict[str, Any] = {
+    "bits_of_double": bits_of_double,
+    "double_of_bits": double_of_bits,
+    "nearest_single": nearest_single,
+    "single_value": single_value,
+    "bytes_at": _pointer_to(types.uint8),
+    "words_at": _pointer_to(types.uint32),
+    "singles_at": _pointer_to(types.float32),
+    "doubles_at": _pointer_to(types.float64),
+    "integers_at": _pointer_to(types.int64),
+    "marks_at": _pointer_to(types.int16),
+}
+"""Python function name to intrinsic; only functions of `meaning.bits` and `pointers` have these names."""
+

@@ -1,0 +1,110 @@
+"""Where everything about one tile sits in its state array, one array of 64-bit integers.
+
+The compiled engine sees a tile as the address of this array; the larger arrays (memory, accumulators, weights,
+logs) are reached through addresses stored in it. Registers hold non-negative 32-bit values.
+"""
+
+from __future__ import annotations
+
+CONTEXTS = 7
+"""The supervisor is context 0, worker w is context w + 1."""
+
+REGISTER_STRIDE = 32
+"""Words per context: M registers at 0..15, A registers at 16..31. Context c starts at 32 * c."""
+A_REGISTERS = 16
+
+CSRS = 256
+CSR_STRIDE = 288
+"""Control registers of context c start at CSRS + CSR_STRIDE * c; the upper space is number 256 and above."""
+
+MISC = CSRS + CSR_STRIDE * CONTEXTS
+
+CLOCK = MISC + 0
+"""Earliest cycle at which the supervisor can issue its next instruction."""
+PCS = MISC + 8
+"""Next instruction of each context."""
+STARTS = MISC + 16
+"""Cycle of each context's next issue turn (workers only)."""
+OFFSETS = MISC + 24
+"""Distance of a worker's slot from the start of its rotation."""
+OWNERS = MISC + 32
+"""Context that owns the issue slot (cycle mod 6), 0 for the supervisor."""
+COUNTS = MISC + 40
+"""Instructions issued per context; the halves of a bundle count as one."""
+READY = MISC + 48
+"""First cycle at which a supervisor register's value can be used, per register."""
+CSR_READY = MISC + 64
+"""The same per supervisor control register."""
+
+FIRSTS = MISC + 320
+"""Cycle of each worker's first issue turn since its launch; from then on its slot is lent."""
+
+_REST = MISC + 328
+ACTIVE = _REST + 0
+"""Number of running workers."""
+WORKER_CLOCK = _REST + 1
+"""First cycle whose worker slot has not been served."""
+ROTATION_END = _REST + 2
+"""End of the last rotation in which a worker ran."""
+WAITING = _REST + 3
+"""1 while the supervisor waits in `sync 2`."""
+WINDOW = _REST + 4
+"""1 while an exchange window is open."""
+SANS = _REST + 5
+SANS_CLOCK = _REST + 6
+SHARED = _REST + 7
+"""1 while the tile stands for several tiles of the chip."""
+BUDGET = _REST + 8
+"""Instructions left before the run is judged endless."""
+CHECKS = _REST + 9
+WATCHING = _REST + 10
+LOG_COUNT = _REST + 11
+LOG_CAPACITY = _REST + 12
+MARK_COUNT = _REST + 13
+MARK_CAPACITY = _REST + 14
+SEND_CURSOR = _REST + 15
+"""Byte address (without OUTGOING_BASE) of the next item of the current send stream."""
+SEND_CONTROL = _REST + 16
+"""Direction bits of the current send stream."""
+
+STOP = _REST + 24
+STOP_CONTEXT = _REST + 25
+STOP_PC = _REST + 26
+STOP_ADDRESS = _REST + 27
+STOP_DETAIL = _REST + 28
+STOP_CLOCK = _REST + 29
+
+RESULT0 = _REST + 32
+RESULT1 = _REST + 33
+"""Result words of an aux instruction before they land."""
+SLOTS = _REST + 34
+"""Issue turns the last instruction takes."""
+RANDOM = _REST + 36
+"""Four words of the latest pseudo-random draws."""
+
+POINTERS = _REST + 48
+MEMORY = POINTERS + 0
+ACCUMULATORS = POINTERS + 1
+WEIGHTS = POINTERS + 2
+HALF_WEIGHTS = POINTERS + 3
+DECODED = POINTERS + 4
+SHADOW = POINTERS + 5
+LOG = POINTERS + 6
+MARKS = POINTERS + 7
+WATCHED = POINTERS + 8
+TABLES = POINTERS + 9
+
+STATE_WORDS = POINTERS + 16
+
+NEVER = -(1 << 40)
+"""A cycle before every other."""
+
+CHECK_CONFLICT = 1
+CHECK_POISON = 2
+CHECK_FETCH = 4
+"""Bits of CHECKS: element conflicts within one instruction, unwritten bytes, sends from the fetched element."""
+
+LOG_FIELDS = 6
+"""Integers per exchange log entry: kind, clock, count, value, control, program counter."""
+MARK_FIELDS = 2
+"""Integers per mark: step, clock."""

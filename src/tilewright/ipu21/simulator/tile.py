@@ -1,0 +1,369 @@
+"""One simulated tile: supervisor, six workers, memory, and the log of what it tells the fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import UsageError
+from ..isa.decode import InvalidInstruction, decode
+from ..isa.text import format_instruction
+from ..machine.memory import REGION1_BASE, TILE_BASE, TILE_BYTES, TILE_END
+from . import state as at
+from .checks import Checks
+from .engine_registers import EXCHANGE_CTL, SSR, TILE_ID, WSR
+from .exchange_log import items_of
+from .stops import (
+    STOP_LOG_FULL,
+    ExceptionKind,
+    Stop,
+    StopKind,
+    context_name,
+    describe,
+)
+
+MARK = np.dtype([("step", "i8"), ("clock", "i8")])
+"""One taken mark: the step given to `set_watch` and the issue cycle of the watched instruction."""
+
+_REGION0_WORDS = (REGION1_BASE - TILE_BASE) // 4
+_PAGE = 4096
+_FIRST_CAPACITY = 256
+EXCHANGE_CTL_RESET = 7
+"""EXCHANGE_CTL as the loader leaves it (known)."""
+
+
+class Tile:
+    """One tile, or one class of identical tiles, at one point of its life.
+
+    Starts as the loader leaves a tile: all registers zero but TILE_ID, the worker numbers and EXCHANGE_CTL;
+    the program counter is 0 until the owner sets `pc`.
+
+    Attributes:
+        memory: uint8 [TILE_BYTES], index = address - TILE_BASE. Write through `write` or `load`, or call
+            `invalidate` afterwards.
+        m: uint32 [7, 16], row 0 the supervisor, rows 1..6 worker 0..5. A view: writing it sets registers.
+        a: uint32 [6, 16], the workers' A registers. A view.
+        accumulators: float32 [6, 32].
+        weights: uint64 [64], entry 4 * unit + n.
+        checks: the optional checks in force.
+    """
+
+    def __init__(self, physical: int, *, checks: Checks | None = None) -> None:
+        self.checks = Checks() if checks is None else checks
+        self.memory: NDArray[np.uint8] = np.zeros(TILE_BYTES, dtype=np.uint8)
+        self.accumulators: NDArray[np.float32] = np.zeros((6, 32), dtype=np.float32)
+        self.weights: NDArray[np.uint64] = np.zeros(64, dtype=np.uint64)
+        self._state: NDArray[np.int64] = np.zeros(at.STATE_WORDS, dtype=np.int64)
+        self._half_weights: NDArray[np.float64] = np.zeros(256, dtype=np.float64)
+        self._decoded: NDArray[np.int16] = np.zeros(_REGION0_WORDS, dtype=np.int16)
+        self._shadow: NDArray[np.uint8] = np.zeros(TILE_BYTES // 8 if self.checks.poison else 1, dtype=np.uint8)
+        self._log: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.LOG_FIELDS), dtype=np.int64)
+        self._marks: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.MARK_FIELDS), dtype=np.int64)
+        self._watched: NDArray[np.uint32] = np.zeros(1, dtype=np.uint32)
+        self._reset(physical)
+        self._bind()
+
+    def _reset(self, physical: int) -> None:
+        state = self._state
+        state[at.CHECKS] = self.checks.bits()
+        state[at.ROTATION_END] = at.NEVER
+        state[at.READY : at.READY + 16] = at.NEVER
+        state[at.CSR_READY : at.CSR_READY + 256] = at.NEVER
+        state[at.STOP_ADDRESS] = -1
+        state[at.CSRS + TILE_ID] = physical
+        state[at.CSRS + EXCHANGE_CTL] = EXCHANGE_CTL_RESET
+        for worker in range(6):
+            state[at.CSRS + at.CSR_STRIDE * (worker + 1) + WSR] = worker
+
+    def _bind(self) -> None:
+        """Point the state at the arrays, and the views at the state."""
+        from .instruction_tables import instruction_tables
+
+        state = self._state
+        for place, array in (
+            (at.MEMORY, self.memory),
+            (at.ACCUMULATORS, self.accumulators),
+            (at.WEIGHTS, self.weights),
+            (at.HALF_WEIGHTS, self._half_weights),
+            (at.DECODED, self._decoded),
+            (at.SHADOW, self._shadow),
+            (at.LOG, self._log),
+            (at.MARKS, self._marks),
+            (at.WATCHED, self._watched),
+            (at.TABLES, instruction_tables().array),
+        ):
+            state[place] = array.ctypes.data
+        state[at.LOG_CAPACITY] = len(self._log)
+        state[at.MARK_CAPACITY] = len(self._marks)
+        words = state[: at.REGISTER_STRIDE * at.CONTEXTS].view(np.uint32)[::2].reshape(at.CONTEXTS, -1)
+        self.m: NDArray[np.uint32] = words[:, :16]
+        self.a: NDArray[np.uint32] = words[1:, 16:]
+
+    # ---- identity, registers, clocks
+
+    @property
+    def physical(self) -> int:
+        """Physical tile id (TILE_ID)."""
+        return int(self._state[at.CSRS + TILE_ID])
+
+    @physical.setter
+    def physical(self, value: int) -> None:
+        self._state[at.CSRS + TILE_ID] = value
+
+    @property
+    def shared(self) -> bool:
+        """True while this object stands for several tiles; reading TILE_ID then stops with NEEDS_IDENTITY."""
+        return bool(self._state[at.SHARED])
+
+    @shared.setter
+    def shared(self, value: bool) -> None:
+        self._state[at.SHARED] = value
+
+    @property
+    def clock(self) -> int:
+        """Global cycle at which the supervisor can issue its next instruction."""
+        return int(self._state[at.CLOCK])
+
+    @clock.setter
+    def clock(self, value: int) -> None:
+        self._state[at.CLOCK] = value
+
+    @property
+    def pc(self) -> int:
+        """Address of the supervisor's next instruction."""
+        return int(self._state[at.PCS])
+
+    @pc.setter
+    def pc(self, value: int) -> None:
+        self._state[at.PCS] = value
+
+    @property
+    def active_workers(self) -> int:
+        """Number of workers that have not exited."""
+        return int(self._state[at.ACTIVE])
+
+    @property
+    def sans(self) -> int:
+        """Outstanding barriers announced by `sans`."""
+        return int(self._state[at.SANS])
+
+    @sans.setter
+    def sans(self, value: int) -> None:
+        self._state[at.SANS] = value
+
+    @property
+    def sans_clock(self) -> int:
+        """Issue cycle of the latest `sans`."""
+        return int(self._state[at.SANS_CLOCK])
+
+    @property
+    def consensus(self) -> bool:
+        """The workers' local consensus, $SSR.LC."""
+        return bool(self.csr(SSR) & 1)
+
+    @property
+    def counters(self) -> NDArray[np.int64]:
+        """Instructions issued so far per context, int64 [7]; a bundle counts once."""
+        return self._state[at.COUNTS : at.COUNTS + at.CONTEXTS].copy()
+
+    def csr(self, number: int, context: int = 0) -> int:
+        """A control register; upper-space registers by number 0x100 and above."""
+        return int(self._state[self._csr_place(number, context)])
+
+    def set_csr(self, number: int, value: int, context: int = 0) -> None:
+        """Set a control register without the side effects of `put`."""
+        self._state[self._csr_place(number, context)] = value & 0xFFFFFFFF
+
+    @staticmethod
+    def _csr_place(number: int, context: int) -> int:
+        if not 0 <= number < at.CSR_STRIDE or not 0 <= context < at.CONTEXTS:
+            raise UsageError(f"no control register {number:#x} in context {context}")
+        return at.CSRS + at.CSR_STRIDE * context + number
+
+    def worker_pc(self, worker: int) -> int:
+        """Address of a worker's next instruction."""
+        return int(self._state[at.PCS + 1 + worker])
+
+    # ---- memory
+
+    def load(self, address: int, data: bytes, memory_size: int) -> None:
+        """Place a segment: `data`, then zeros up to `memory_size` bytes. UsageError if it leaves the tile."""
+        if len(data) > memory_size:
+            raise UsageError(f"segment at {address:#x}: {len(data)} bytes of data in {memory_size} bytes of memory")
+        self._span(address, memory_size)
+        offset = address - TILE_BASE
+        self.memory[offset : offset + len(data)] = np.frombuffer(data, dtype=np.uint8)
+        if memory_size > len(data):
+            self.memory[offset + len(data) : offset + memory_size] = 0
+        self.invalidate(address, memory_size)
+
+    def write(self, address: int, data: bytes | NDArray[np.uint8]) -> None:
+        """Bytes that arrive from outside (fabric, host): stored, decoded code there forgotten."""
+        array = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
+        self._span(address, len(array))
+        self.memory[address - TILE_BASE : address - TILE_BASE + len(array)] = array
+        self.invalidate(address, len(array))
+
+    def read(self, address: int, size: int) -> bytes:
+        """`size` bytes of memory. UsageError if they are not all in the tile."""
+        self._span(address, size)
+        return self.memory[address - TILE_BASE : address - TILE_BASE + size].tobytes()
+
+    def invalidate(self, address: int, size: int) -> None:
+        """Bytes changed behind the engine's back: forget decoded code there and count them as written."""
+        if size <= 0:
+            return
+        begin, end = address - TILE_BASE, address - TILE_BASE + size
+        if begin < 4 * _REGION0_WORDS:
+            self._decoded[begin >> 2 : min((end + 3) >> 2, _REGION0_WORDS)] = 0
+        if self.checks.poison:
+            bits = np.zeros(((end + 7) // 8 - begin // 8) * 8, dtype=np.uint8)
+            bits[begin % 8 : begin % 8 + size] = 1
+            self._shadow[begin // 8 : (end + 7) // 8] |= np.packbits(bits, bitorder="little")
+
+    @staticmethod
+    def _span(address: int, size: int) -> None:
+        if size < 0 or address < TILE_BASE or address + size > TILE_END:
+            raise UsageError(f"bytes {address:#x}..{address + size:#x} are outside tile memory")
+
+    # ---- running
+
+    def run(self, *, budget: int | None = None) -> Stop:
+        """Run to the next stop. `budget` overrides the checks' instruction budget for this call."""
+        from .batch import run_tiles
+
+        return run_tiles([self], budget=budget)[0]
+
+    def resume(self, clock: int) -> None:
+        """Go on after a SYNC stop: the next instruction issues at `clock`.
+
+        After an internal barrier (zone 3) `clock` is event 0 of the row and an exchange window opens; a `call`
+        that follows the `sync` issues six cycles before it, so that the row's first word issues at `clock`.
+        """
+        internal = int(self._state[at.STOP_DETAIL]) & 7 == 3
+        self._state[at.WINDOW] = internal
+        self._state[at.CLOCK] = clock
+        if internal:
+            with_call = self._word_is_call(self.pc)
+            self._state[at.CLOCK] = clock - 6 if with_call else clock
+
+    def _word_is_call(self, address: int) -> bool:
+        if not TILE_BASE <= address < REGION1_BASE:
+            return False
+        word = int(self.memory[address - TILE_BASE : address - TILE_BASE + 4].view(np.uint32)[0])
+        try:
+            return decode(word).form.mnemonic == "call"
+        except InvalidInstruction:
+            return False
+
+    def instruction_text(self, address: int) -> str:
+        """The instruction at an address in vendor syntax, or empty if there is none."""
+        if address & 3 or not TILE_BASE <= address <= REGION1_BASE - 4:
+            return ""
+        offset = address - TILE_BASE
+        words = self.memory[offset : offset + 8].view(np.uint32)
+        try:
+            return format_instruction(decode(int(words[0]), int(words[-1])))
+        except InvalidInstruction:
+            return f".word {int(words[0]):#010x}"
+
+    def _grow(self) -> None:
+        """Double whichever log has no room for another instruction."""
+        state = self._state
+        if state[at.LOG_COUNT] + 4 > len(self._log):
+            self._log = np.concatenate([self._log, np.zeros_like(self._log)])
+        if state[at.MARK_COUNT] == len(self._marks):
+            self._marks = np.concatenate([self._marks, np.zeros_like(self._marks)])
+        self._bind()
+
+    def take_stop(self) -> Stop | None:
+        """The stop the engine recorded; None if it only needed room in a log, which it now has."""
+        state = self._state
+        number = int(state[at.STOP])
+        if number == STOP_LOG_FULL:
+            self._grow()
+            return None
+        kind = StopKind(number)
+        context, pc, address = (int(state[place]) for place in (at.STOP_CONTEXT, at.STOP_PC, at.STOP_ADDRESS))
+        exception = ExceptionKind(int(state[at.STOP_DETAIL])) if kind is StopKind.EXCEPTION else None
+        text = ""
+        if exception is not None:
+            text = describe(exception, context, pc, address, self.instruction_text(pc))
+        elif kind is StopKind.UNSUPPORTED:
+            text = f"{context_name(context)} at {pc:#x}: {self._unsupported_text(pc)} is not yet simulated"
+        elif kind is StopKind.BUDGET:
+            text = f"still running after the instruction budget; the supervisor is at {self.pc:#x}"
+        return Stop(
+            kind=kind,
+            clock=int(state[at.STOP_CLOCK]),
+            pc=pc,
+            context=context,
+            zone=int(state[at.STOP_DETAIL]) if kind is StopKind.SYNC else -1,
+            exception=exception,
+            address=address,
+            text=text,
+        )
+
+    def _unsupported_text(self, pc: int) -> str:
+        text = self.instruction_text(pc)
+        following = self.instruction_text(pc + 4)
+        bundled = bool(self.memory[pc - TILE_BASE + 3] & 0x80)
+        return f"{{ {text} ; {following} }}" if bundled else text
+
+    # ---- logs
+
+    def take_log(self) -> NDArray[np.void]:
+        """Exchange items since the last call, as EXCHANGE_ITEM records in program order."""
+        items = items_of(self._log[: int(self._state[at.LOG_COUNT])])
+        self._state[at.LOG_COUNT] = 0
+        return items
+
+    def set_watch(self, addresses: Sequence[int] | NDArray[np.integer], steps: Sequence[int] | NDArray[np.integer]) -> None:
+        """Note a mark whenever the supervisor issues the instruction at one of these addresses of region 0."""
+        places = np.asarray(addresses, dtype=np.int64)
+        if len(places) != len(steps):
+            raise UsageError(f"{len(places)} watched addresses for {len(steps)} steps")
+        if len(places) and not bool(np.all((places >= TILE_BASE) & (places < REGION1_BASE) & (places % 4 == 0))):
+            raise UsageError("a watched address is not an instruction of region 0")
+        self._watched = np.zeros(_REGION0_WORDS, dtype=np.uint32)
+        self._watched[(places - TILE_BASE) >> 2] = np.asarray(steps, dtype=np.uint32) + np.uint32(1)
+        self._state[at.WATCHING] = len(places) > 0
+        self._bind()
+
+    def take_marks(self) -> NDArray[np.void]:
+        """Marks since the last call, as MARK records in time order."""
+        count = int(self._state[at.MARK_COUNT])
+        marks = np.zeros(count, dtype=MARK)
+        marks["step"], marks["clock"] = self._marks[:count, 0], self._marks[:count, 1]
+        self._state[at.MARK_COUNT] = 0
+        return marks
+
+    # ---- copies
+
+    def copy(self, physical: int) -> Tile:
+        """An independent tile in the same state, with another identity. Untouched memory stays untouched."""
+        twin = Tile(physical, checks=self.checks)
+        source = self.memory.reshape(-1, _PAGE)
+        used = np.flatnonzero(source.any(axis=1))
+        twin.memory.reshape(-1, _PAGE)[used] = source[used]
+        twin.accumulators[...] = self.accumulators
+        twin.weights[...] = self.weights
+        twin._shadow[...] = self._shadow
+        twin._log = self._log.copy()
+        twin._marks = self._marks.copy()
+        twin._watched = self._watched
+        twin._state[...] = self._state
+        twin.physical = physical
+        twin._bind()
+        return twin
+
+    @property
+    def state_address(self) -> int:
+        """Address of the state array, for the compiled engine."""
+        return int(self._state.ctypes.data)
+
+    def set_budget(self, budget: int) -> None:
+        """Instructions the engine may still issue."""
+        self._state[at.BUDGET] = budget

@@ -17,7 +17,9 @@ from .transfers import TILE_IDS, Messages
 _COLOUR_CELLS = 1 << 24
 """Endpoints times colours above which colouring is not tried (its table would be large and slow)."""
 
-_SENDER_SHARES = (0.3, 0.6, 0.9)
+_ROUND = 128
+"""Messages per tile and round, see `_rounds`."""
+_SENDER_SHARES = (0.4, 0.7, 1.0)
 """Shares of the bound that a sender's lane may be filled to by sending multicasts in parts."""
 
 Order = NDArray[np.int64]
@@ -33,9 +35,9 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
         sent[messages.source], np.maximum.reduceat(received[messages.tile], messages.offsets[:-1])
     )
     whole = np.ones(len(receivers), dtype=np.int64)
-    by_load = np.lexsort((-messages.words, -busiest))
+    by_load = np.lexsort((-messages.words, -busiest, _rounds(messages)))
     yield by_load, whole
-    yield np.argsort(-messages.words, kind="stable"), whole
+    yield np.lexsort((-messages.words, _rounds(messages))), whole
     if (receivers == 1).all():
         for order in _coloured(messages):
             yield order, whole
@@ -50,6 +52,25 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
         parts = np.where(own, 1, np.clip(spare, 1, receivers))
         if (parts > 1).any():
             yield by_load, parts
+
+
+def _rounds(messages: Messages) -> NDArray[np.int64]:
+    """A round for each message, so that no tile sends or receives much more than ROUND messages in one.
+
+    Placement looks for gaps among the latest messages of a tile only; taking large phases in rounds, each
+    message dealt to one by chance (seeded), keeps all tiles at about the same time.
+    """
+    degree = int(np.bincount(messages.source, minlength=TILE_IDS).max())
+    degree = max(degree, int(np.bincount(messages.tile, minlength=TILE_IDS).max()))
+    count = -(-degree // _ROUND)
+    shuffled = np.random.default_rng(0).permutation(len(messages.source))
+    order = shuffled[np.argsort(messages.source[shuffled], kind="stable")]
+    sent = np.bincount(messages.source, minlength=TILE_IDS)
+    first = np.cumsum(sent) - sent
+    source = messages.source[order]
+    rounds = np.empty(len(order), dtype=np.int64)
+    rounds[order] = (np.arange(len(order)) - first[source]) * count // sent[source]
+    return rounds
 
 
 def _coloured(messages: Messages) -> Iterator[Order]:

@@ -19,6 +19,8 @@ from .compiled import compiled
 
 _GUARD = 5
 _POINTER = 52
+LOOK_BACK = 256
+"""Gaps are sought among the latest so many windows of a tile, lest the search grow with the phase."""
 
 Ints = NDArray[np.int64]
 
@@ -183,7 +185,12 @@ def _place_python(
         for part in range(parts[message], 0, -1):
             high = low + send_count[s]
             needed = (remaining + part - 1) // part
-            start = 0
+            start = send_begin[high - LOOK_BACK] if high - low > LOOK_BACK else 0
+            if remaining == 1 and mux_count[tile[left[0]]] > LOOK_BACK:
+                j = left[0]
+                start = max(
+                    start, mux_begin[receive_offsets[tile[j]] + mux_count[tile[j]] - LOOK_BACK] - route[j]
+                )
             while True:
                 # The sender alone, then what each receiver alone allows from there on.
                 start = _fit(send_begin, send_words, low, high, start, n)

@@ -15,7 +15,7 @@ from .orders import candidates
 from .rows import compose_arrays
 from .transfers import TILE_IDS, Messages, check_transfers, split_transfers
 
-_GOOD_ENOUGH = 1.01
+_GOOD_ENOUGH = 1.02
 """Length over bound at which no further order is tried."""
 
 

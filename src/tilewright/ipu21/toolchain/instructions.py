@@ -59,10 +59,10 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Words of an instruction, and the relocation its first word needs, if any."""
+    """Words of an instruction, and the relocation its first word needs, if any: type, value, where it is written."""
 
     words: tuple[int, ...]
-    relocation: tuple[int, Address] | None = None
+    relocation: tuple[int, Address, int] | None = None
 
 
 def read_instruction(
@@ -225,7 +225,7 @@ def encode_instruction(instruction: Instruction, *, coissue: bool, final: bool) 
                 continue
             if candidate.arguments[index] in candidate.negated:
                 raise SourceFault("an address cannot be negated", place)
-            relocation = (_relocation(form.operands[index], form, value, place), value)
+            relocation = (_relocation(form.operands[index], form, value, place), value, place)
         try:
             result = Encoded(encode(form, *numbers, coissue=coissue), relocation)
         except TilewrightError as error:

@@ -18,11 +18,9 @@ def settle_code(emitter: Emitter, fixup: CodeFixup) -> None:
     data = b"".join(word.to_bytes(4, "little") for word in encoded.words)
     fixup.section.data[fixup.offset : fixup.offset + len(data)] = data
     if encoded.relocation is not None:
-        number, value = encoded.relocation
+        number, value, place = encoded.relocation
         emitter.relocations.append(
-            PlacedRelocation(
-                fixup.section, fixup.offset, number, value, fixup.statement, fixup.instruction.offset
-            )
+            PlacedRelocation(fixup.section, fixup.offset, number, value, fixup.statement, place)
         )
 
 

@@ -118,7 +118,7 @@ class SymbolTable:
         self.define_label(self._local_name(number, count), section, statement)
 
     def local(self, reference: str) -> Symbol:
-        """Symbol meant by a numeric reference such as `1b` or `1f`. Raises SourceFault if none precedes `b`."""
+        """Symbol meant by a numeric reference (`1b`, `1f`). Raises SourceFault if none precedes `1b`."""
         number, direction = reference[:-1], reference[-1]
         count = self._local_counts.get(number, 0)
         if direction == "b":

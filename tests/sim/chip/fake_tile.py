@@ -7,6 +7,7 @@ One issue per cycle in order, results after 6 cycles, taken branches 6, `runall`
 from __future__ import annotations
 
 import copy as copies
+from collections.abc import Sequence
 
 import numpy as np
 from chip_rows import ITEM, MUX, POINTER, SEND
@@ -19,21 +20,31 @@ MARK = np.dtype([("step", "<i8"), ("clock", "<i8")])
 INCOMING_MUX, INCOMING_BASE, OUTGOING_BASE, TILE_ID = 0xA0, 0xA4, 0xA7, 3
 
 
-class FakeTile:
-    running_workers = 0
+class FakeTiles:
+    """Makes and runs them."""
 
-    def __init__(self, physical: int, shared: bool = False) -> None:
+    def make(self, physical: int) -> FakeTile:
+        return FakeTile(physical)
+
+    def run(self, tiles: Sequence[FakeTile], budget: int) -> list[Stop]:
+        return [tile.run() for tile in tiles]
+
+
+class FakeTile:
+    active_workers = 0
+
+    def __init__(self, physical: int) -> None:
         self.memory: NDArray[np.uint8] = np.zeros(TILE_BYTES, np.uint8)
         self.m = [0] * 16
         self.ready = [0] * 16
-        self.csrs = {0xA9: 7, TILE_ID: physical}
-        self.clock, self.pc = 0, 0x4C010
+        self.csrs = {0xA9: 7}
+        self.physical, self.shared = physical, False
+        self.clock, self.pc = 0, 0
         self.sans = self.sans_clock = 0
         self.log: list[tuple[int, int, int, int, int, int]] = []
         self.window = False
         self.resumed = 0
         self.workers_end = 0
-        self.shared = shared
         self.watched: dict[int, int] = {}
         self.marks: list[tuple[int, int]] = []
 
@@ -42,23 +53,20 @@ class FakeTile:
 
     def copy(self, physical: int) -> FakeTile:
         twin = copies.deepcopy(self)
-        twin.identify(physical)
+        twin.physical = physical
         return twin
 
-    def identify(self, physical: int) -> None:
-        self.csrs[TILE_ID], self.shared = physical, False
-
-    def memory_changed(self, address: int, size: int) -> None:
+    def invalidate(self, address: int, size: int) -> None:
         """Nothing is kept between instructions, so nothing becomes stale."""
 
     def csr(self, number: int, context: int = 0) -> int:
-        return self.csrs.get(number, 0)
+        return self.physical if number == TILE_ID else self.csrs.get(number, 0)
 
     def set_csr(self, number: int, value: int, context: int = 0) -> None:
         self.csrs[number] = value
 
-    def set_watch(self, marks: dict[int, int]) -> None:
-        self.watched = dict(marks)
+    def set_watch(self, addresses: NDArray[np.int64], steps: NDArray[np.int64]) -> None:
+        self.watched = dict(zip(addresses.tolist(), steps.tolist(), strict=True))
 
     def take_marks(self) -> NDArray[np.void]:
         taken, self.marks = np.array(self.marks, MARK), []
@@ -82,7 +90,7 @@ class FakeTile:
     def stop(self, kind: StopKind, pc: int, **more: int) -> Stop:
         return Stop(kind, self.clock, pc, **more)
 
-    def run(self, *, budget: int = 0) -> Stop:
+    def run(self) -> Stop:
         while True:
             word, pc = self.word(self.pc), self.pc
             if self.window and not self.in_row(word):

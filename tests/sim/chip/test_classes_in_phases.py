@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from chip_rows import route
-from fake_tile import FakeTile
+from fake_tile import FakeTiles
 from worked_example import COMPLETION, Program, build, listing, words_to_bytes
 
 from tilewright.errors import SimulationError
@@ -100,7 +100,7 @@ def assemble(
 
 
 def run(package: Package) -> SimulatedDevice:
-    device = SimulatedDevice(make_tile=FakeTile)
+    device = SimulatedDevice(engines=FakeTiles())
     device.load(package)
     assert device.read_mark("gs2") == 0
     return device
@@ -155,7 +155,7 @@ def test_one_word_too_many_for_a_bystander() -> None:
     """A class of bystanders whose mux still selects the sender: the first of them is named."""
     listening = {**BYSTANDER, 0x4C01C: 0x19000000}
     package = assemble({(0,): sender_row(150, 8, 3)}, {0: bytes(32)}, others=listening)
-    device = SimulatedDevice(make_tile=FakeTile)
+    device = SimulatedDevice(engines=FakeTiles())
     device.load(package)
     with pytest.raises(SimulationError, match="8 items from tile 0 arrive with the pointer at 0x0"):
         device.read_mark("gs2")

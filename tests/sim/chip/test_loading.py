@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import worked_example as example
-from fake_tile import FakeTile
+from fake_tile import FakeTiles
 
 from tilewright.errors import PackageError
 from tilewright.ipu21.machine.memory import TILE_BASE
@@ -22,7 +22,7 @@ def test_the_example_is_a_valid_package() -> None:
 
 
 def test_equal_images_are_one_tile() -> None:
-    classes = load_classes(example.worked_package(), FakeTile)
+    classes = load_classes(example.worked_package(), FakeTiles())
     assert sorted(len(group.members) for group in classes) == [1, 1, 1470]
     idle = max(classes, key=lambda group: len(group.members))
     table = word_table(classes)
@@ -35,7 +35,7 @@ def test_equal_images_are_one_tile() -> None:
 def test_splitting_keeps_every_member_once() -> None:
     package = example.worked_package()
     package.tiles = package.tiles[:64]
-    classes = load_classes(package, FakeTile)
+    classes = load_classes(package, FakeTiles())
     idle = max(classes, key=lambda group: len(group.members))
     new = split(idle, [7, 3])
     assert [group.members.tolist() for group in new] == [[3], [7]]
@@ -52,7 +52,7 @@ def test_splitting_keeps_every_member_once() -> None:
 def test_the_last_member_learns_who_it_is() -> None:
     package = example.worked_package()
     package.tiles = [tile for tile in package.tiles if tile.physical_tile in (8, 9)]
-    (group,) = load_classes(package, FakeTile)
+    (group,) = load_classes(package, FakeTiles())
     assert group.tile.shared
     split(group, [9])
     assert not group.tile.shared
@@ -64,14 +64,14 @@ def test_tiles_that_do_not_exist(physical: int) -> None:
     package = example.worked_package()
     package.tiles[5] = TileImage(physical, 0)
     with pytest.raises(PackageError, match="there is no tile"):
-        load_classes(package, FakeTile)
+        load_classes(package, FakeTiles())
 
 
 def test_a_tile_with_two_images() -> None:
     package = example.worked_package()
     package.tiles[5] = TileImage(0, 1)
     with pytest.raises(PackageError, match="two images"):
-        load_classes(package, FakeTile)
+        load_classes(package, FakeTiles())
 
 
 @pytest.mark.parametrize(("address", "size"), [(0x4BFFC, 8), (0xE7FFC, 8), (0x58000, 1 << 40)])
@@ -80,7 +80,7 @@ def test_segments_outside_memory(address: int, size: int) -> None:
     segment = package.images[0].segments[-1]
     segment.address, segment.memory_size = address, size
     with pytest.raises(PackageError, match="not in tile memory"):
-        load_classes(package, FakeTile)
+        load_classes(package, FakeTiles())
 
 
 def test_names_of_addresses() -> None:
@@ -101,7 +101,7 @@ def test_names_of_addresses() -> None:
 
 
 def test_memory_of_the_segments() -> None:
-    group = load_classes(example.worked_package(), FakeTile)[0]
+    group = load_classes(example.worked_package(), FakeTiles())[0]
     words = group.tile.memory.view("<u4")
     assert int(words[4]) == 0x19E00000
     assert words[(0x50000 - TILE_BASE) // 4 :][:4].tolist() == example.PACKETS_0

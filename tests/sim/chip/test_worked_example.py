@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import worked_example as example
-from fake_tile import FakeTile
+from fake_tile import FakeTiles
 from numpy.typing import NDArray
 
 from tilewright.errors import DeviceError, SimulationError
@@ -23,8 +23,7 @@ MakeDevice = Callable[[], SimulatedDevice]
 @pytest.fixture(params=["naive tile", "engine"])
 def make_device(request: pytest.FixtureRequest) -> MakeDevice:
     if request.param == "naive tile":
-        return lambda: SimulatedDevice(make_tile=FakeTile)
-    pytest.importorskip("tilewright.ipu21.simulator.tile")
+        return lambda: SimulatedDevice(engines=FakeTiles())
     return SimulatedDevice
 
 
@@ -344,10 +343,10 @@ def test_interrupts_leave_a_failed_chip(make_device: MakeDevice, monkeypatch: py
     with make_device() as device:
         device.load(example.worked_package())
 
-        def interrupted(**_: object) -> None:
+        def interrupted(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(device.chip, "_run", lambda group: interrupted())
+        monkeypatch.setattr(device.chip, "_stopped", interrupted)
         with pytest.raises(KeyboardInterrupt):
             device.read_mark("gs2")
         monkeypatch.undo()
@@ -383,7 +382,7 @@ def test_profile_marks_become_intervals(make_device: MakeDevice) -> None:
 
 
 def test_misuse_of_the_device() -> None:
-    device = SimulatedDevice(make_tile=FakeTile)
+    device = SimulatedDevice(engines=FakeTiles())
     with pytest.raises(DeviceError, match="no package is loaded"):
         device.read_mark("gs2")
     with pytest.raises(DeviceError, match="no package is loaded"):

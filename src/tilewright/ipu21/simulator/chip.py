@@ -21,7 +21,7 @@ from tilewright.package.records import Package
 
 from .barrier import HOST, INTERNAL, Completion, check_zone, completion, deadlock
 from .classes import NO_ITEMS, State, TileClass, load_classes, split, word_at, word_table
-from .engine import MakeTile
+from .engine import Engines
 from .exchange_log import SEND
 from .fabric import resolve
 from .hazards import PhaseChecks, check_phase
@@ -33,8 +33,8 @@ from .traffic import DIRECTIONS, IDS, collect
 
 COUNT_BITS = 17
 """Width of INCOMING_DCOUNT."""
-RUN_BUDGET = 20_000_000
-"""Instructions a tile may issue before the chip looks up, so that an endless loop can be interrupted."""
+RUN_BUDGET = 1_000_000
+"""Instructions a tile may issue before the chip looks up, so that it can be interrupted."""
 BARRIERS_KEPT = 4096
 
 
@@ -55,28 +55,32 @@ class Chip:
     Args:
         package: what is loaded. Tiles that it does not name count as arrived in every barrier.
         port: the host port; the host attaches pages to it.
-        make_tile: makes each tile.
+        engines: makes and runs tiles.
         phase_checks: rules of an exchange phase.
         host_latency: cycles from a tile's `sync 0` to its release once the host's words are there; the real
             time is not a property of the device.
+        instruction_limit: instructions between two stops of a tile after which it is judged endless.
     """
 
     def __init__(
         self,
         package: Package,
         port: HostPort,
-        make_tile: MakeTile,
+        engines: Engines,
         *,
         phase_checks: PhaseChecks | None = None,
         host_latency: int = 0,
+        instruction_limit: int = 4_000_000_000,
     ) -> None:
         self.port = port
         self.credit = 0
-        self.classes = load_classes(package, make_tile)
+        self.classes = load_classes(package, engines)
         self.barriers: list[BarrierRecord] = []
         self.barrier_count = 0
         self._images = package.images
         self._symbols = Symbols(package)
+        self._engines = engines
+        self._instruction_limit = instruction_limit
         self._phase_checks = phase_checks or PhaseChecks()
         self._host_latency = host_latency
         self._absent = TILES - sum(len(group.members) for group in self.classes)
@@ -130,8 +134,9 @@ class Chip:
         """Does the next thing that can be done; False if there is none."""
         running = [group for group in self.classes if group.state is State.RUNNABLE]
         if running:
-            for group in running:
-                self._run(group)
+            stops = self._engines.run([group.tile for group in running], RUN_BUDGET)
+            for group, stop in zip(running, stops, strict=True):
+                self._stopped(group, stop)
             return True
         if self._phase_release is not None:
             self._resolve(self._phase_release)
@@ -140,8 +145,8 @@ class Chip:
             return True
         return self._barrier()
 
-    def _run(self, group: TileClass) -> None:
-        stop = group.tile.run(budget=RUN_BUDGET)
+    def _stopped(self, group: TileClass, stop: Stop) -> None:
+        """Takes what a tile has logged, and acts on its stop."""
         marks = group.tile.take_marks()
         if len(marks):
             group.marks.append(marks)
@@ -160,8 +165,9 @@ class Chip:
             self.classes += [new for new in split(group, group.members.tolist()) if new is not group]
         elif kind is StopKind.ENDED:
             self._ended(group, stop)
-        elif kind is StopKind.BUDGET:
-            pass
+        elif kind is StopKind.BUDGET and group.spent < self._instruction_limit:
+            group.spent += RUN_BUDGET
+            return
         else:
             raise SimulationError(
                 stop.text,
@@ -171,6 +177,7 @@ class Chip:
                 address=stop.pc,
                 cycle=stop.clock,
             )
+        group.spent = 0
 
     def _sync(self, group: TileClass, stop: Stop) -> None:
         group.zone, group.since = stop.zone, stop.clock
@@ -240,7 +247,7 @@ class Chip:
             count = alone[tile].csr(INCOMING_DCOUNT) - int(stored[tile])
             alone[tile].set_csr(INCOMING_DCOUNT, count & ((1 << COUNT_BITS) - 1))
         for tile, address, size in stored_ranges(pieces):
-            alone[tile].memory_changed(address, size)
+            alone[tile].invalidate(address, size)
 
     def _separate(self, tiles: NDArray[np.int64]) -> None:
         """Gives each of these tiles a class of its own."""
@@ -269,7 +276,7 @@ class Chip:
         for group, guest, sent in zip(senders, guests, words, strict=True):
             counted = self.port.serve(guest, sent) if len(sent) else 0
             for address, size in guest.stored:
-                group.tile.memory_changed(address, size)
+                group.tile.invalidate(address, size)
             if counted:
                 self._count(group, counted)
         self._release_receivers(senders)

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from tilewright.errors import PackageError
 from tilewright.ipu21.isa.csrs import INCOMING_DCOUNT, INCOMING_FORMAT, INCOMING_MUX, INCOMING_MUXPAIR
-from tilewright.ipu21.machine.memory import TILE_BASE, TILE_END
+from tilewright.ipu21.machine.memory import IMAGE_BASE, TILE_BASE, TILE_END
 from tilewright.ipu21.machine.topology import TILES
 from tilewright.package.records import NO_MARKS, Package
 
 from .barrier import Standing
-from .engine import Engine, MakeTile
+from .engine import Engine, Engines
 from .exchange_log import EXCHANGE_ITEM, SEND
 from .traffic import IDS, Party
 
@@ -49,7 +49,8 @@ class TileClass:
         mux, mux_pair, format, data_count: their registers when that phase began.
         start: address at which the supervisor continued after that phase's barrier.
         items: log of that phase. sends: sends outside phases, not yet served.
-        marks: profile marks so far, (address, cycle) arrays in order.
+        marks: profile marks so far, (step, clock) arrays in order.
+        spent: instructions since the last stop that was not the budget's.
     """
 
     tile: Engine
@@ -68,6 +69,7 @@ class TileClass:
     items: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
     sends: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
     marks: list[NDArray[np.void]] = field(default_factory=list)
+    spent: int = 0
 
     @property
     def runs(self) -> bool:
@@ -118,7 +120,7 @@ class TileClass:
             close=self.since,
             code=(low, max(int(pcs.max()), self.tile.pc) + 4) if len(pcs) else (0, 0),
             data_count=self.data_count,
-            workers=self.tile.running_workers,
+            workers=self.tile.active_workers,
         )
 
     @property
@@ -126,7 +128,7 @@ class TileClass:
         return bool((self.items["kind"] == SEND).any())
 
 
-def load_classes(package: Package, make_tile: MakeTile) -> list[TileClass]:
+def load_classes(package: Package, engines: Engines) -> list[TileClass]:
     """One class per image: memory filled from the package, its profile marks watched.
 
     Raises PackageError for tiles that do not exist or have two images, and for segments outside tile memory.
@@ -142,7 +144,8 @@ def load_classes(package: Package, make_tile: MakeTile) -> list[TileClass]:
     for index in sorted(members):
         image = package.images[index]
         ids = np.array(sorted(members[index]), np.int64)
-        tile = make_tile(int(ids[0]), len(ids) > 1)
+        tile = engines.make(int(ids[0]))
+        tile.pc, tile.shared = IMAGE_BASE, len(ids) > 1
         for segment in image.segments:
             if segment.address < TILE_BASE or segment.address + segment.memory_size > TILE_END:
                 raise PackageError(
@@ -152,7 +155,7 @@ def load_classes(package: Package, make_tile: MakeTile) -> list[TileClass]:
             tile.load(segment.address, package.segment_bytes(segment), segment.memory_size)
         if image.mark_table != NO_MARKS:
             table = package.profile.mark_tables[image.mark_table]
-            tile.set_watch(dict(zip(table["address"].tolist(), table["step"].tolist(), strict=True)))
+            tile.set_watch(table["address"].astype(np.int64), table["step"].astype(np.int64))
         classes.append(TileClass(tile, ids, index))
     return classes
 
@@ -169,20 +172,25 @@ def split(group: TileClass, chosen: Iterable[int]) -> list[TileClass]:
         if len(group.members) > 1:
             for physical in singles[1:]:
                 result.append(_alone(group, physical))
-            group.tile.identify(singles[0])
+            _identify(group.tile, singles[0])
             group.members = np.array(singles[:1], np.int64)
         return [group, *result]
     for physical in singles:
         result.append(_alone(group, physical))
     group.members = rest
     if len(rest) == 1:
-        group.tile.identify(int(rest[0]))
+        _identify(group.tile, int(rest[0]))
     return result
+
+
+def _identify(tile: Engine, physical: int) -> None:
+    tile.physical, tile.shared = physical, False
 
 
 def _alone(group: TileClass, physical: int) -> TileClass:
     copy = TileClass(**{name: getattr(group, name) for name in group.__dataclass_fields__})
     copy.tile = group.tile.copy(physical)
+    _identify(copy.tile, physical)
     copy.members = np.array([physical], np.int64)
     copy.marks = list(group.marks)
     return copy

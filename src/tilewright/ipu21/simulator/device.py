@@ -11,7 +11,7 @@ from tilewright.package.records import Package
 
 from .checks import Checks
 from .chip import Chip
-from .engine import MakeTile
+from .engine import Engines
 from .hazards import PhaseChecks
 from .hostport import HostPort
 from .intervals import INTERVAL, intervals
@@ -31,7 +31,7 @@ class SimulatedDevice:
         checks: optional rules inside a tile.
         phase_checks: rules of an exchange phase.
         host_latency: cycles between a tile's wait for host words and its release.
-        make_tile: another implementation of a tile, to compare with.
+        engines: another implementation of tiles, to compare with.
     """
 
     name = "sim"
@@ -42,12 +42,12 @@ class SimulatedDevice:
         checks: Checks | None = None,
         phase_checks: PhaseChecks | None = None,
         host_latency: int = 0,
-        make_tile: MakeTile | None = None,
+        engines: Engines | None = None,
     ) -> None:
         self._checks = checks or Checks()
         self._phase_checks = phase_checks or PhaseChecks()
         self._host_latency = host_latency
-        self._make_tile = make_tile
+        self._engines = engines
         self._port = HostPort()
         self._chip: Chip | None = None
 
@@ -57,15 +57,16 @@ class SimulatedDevice:
         self._chip = Chip(
             package,
             self._port,
-            self._make_tile or self._engine(),
+            self._engines or self._compiled(),
             phase_checks=self._phase_checks,
             host_latency=self._host_latency,
+            instruction_limit=self._checks.budget,
         )
 
-    def _engine(self) -> MakeTile:
-        from .tile import Tile  # compiles on import, so only when something is loaded
+    def _compiled(self) -> Engines:
+        from .tiles import CompiledTiles  # brings a compiler with it, so only when something is loaded
 
-        return lambda physical, shared: Tile(physical, shared=shared, checks=self._checks)
+        return CompiledTiles(self._checks)
 
     @property
     def chip(self) -> Chip:

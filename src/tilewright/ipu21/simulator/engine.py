@@ -1,8 +1,8 @@
-"""What the chip needs from a simulated tile. `tile.Tile` is the implementation; tests bring a second one."""
+"""What the chip needs from simulated tiles. `tiles.CompiledTiles` provides it; tests bring another provider."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,41 +16,38 @@ class Engine(Protocol):
 
     Attributes:
         memory: bytes of tile memory; index 0 is its first address.
+        physical: its id. shared: it stands for several tiles, and stops before it reads its id.
         clock: cycle at which the supervisor can issue its next instruction. pc: address of that instruction.
         sans, sans_clock: barriers the tile is still excused from; cycle of the latest `sans`.
+        active_workers: how many workers have not exited.
     """
 
     memory: NDArray[np.uint8]
+    physical: int
+    shared: bool
+    pc: int
     sans: int
 
     @property
     def clock(self) -> int: ...
 
     @property
-    def pc(self) -> int: ...
-
-    @property
     def sans_clock(self) -> int: ...
 
     @property
-    def running_workers(self) -> int: ...
+    def active_workers(self) -> int: ...
 
     def load(self, address: int, data: bytes, memory_size: int) -> None: ...
 
     def copy(self, physical: int) -> Engine:
-        """A tile in the same state that knows its id."""
-
-    def identify(self, physical: int) -> None:
-        """Ends sharing: from now on this is that tile alone."""
+        """A tile in the same state with another id."""
 
     def csr(self, number: int, context: int = 0) -> int: ...
 
     def set_csr(self, number: int, value: int, context: int = 0) -> None: ...
 
-    def memory_changed(self, address: int, size: int) -> None:
+    def invalidate(self, address: int, size: int) -> None:
         """Somebody else wrote these bytes of `memory`."""
-
-    def run(self, *, budget: int) -> Stop: ...
 
     def resume(self, clock: int) -> None:
         """The `sync` it stopped at is satisfied: the next instruction issues at `clock`."""
@@ -58,12 +55,18 @@ class Engine(Protocol):
     def take_log(self) -> NDArray[np.void]:
         """Exchange items (kind, clock, count, value, control, pc) since the last call."""
 
-    def set_watch(self, marks: Mapping[int, int]) -> None:
-        """Addresses whose issue by the supervisor is to be noted, and the step that begins there."""
+    def set_watch(self, addresses: NDArray[np.int64], steps: NDArray[np.int64]) -> None:
+        """Addresses whose issue by the supervisor is to be noted, and the steps that begin there."""
 
     def take_marks(self) -> NDArray[np.void]:
         """Noted issues (step, clock) since the last call."""
 
 
-MakeTile = Callable[[int, bool], Engine]
-"""Makes the tile with a physical id; the flag says that it stands for others too."""
+class Engines(Protocol):
+    """Makes tiles and runs them."""
+
+    def make(self, physical: int) -> Engine:
+        """A tile as the loader leaves it, with empty memory and program counter 0."""
+
+    def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
+        """Runs each tile to its next stop, or for `budget` instructions; one stop per tile, in order."""

@@ -1,4 +1,5 @@
-"""Numbers by which the compiled engine knows groups of instructions and the instructions it handles itself."""
+"""Numbers by which the compiled engine knows groups of instructions and the instructions it handles
+itself."""
 
 from __future__ import annotations
 

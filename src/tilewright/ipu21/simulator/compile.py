@@ -1,9 +1,9 @@
 """Compile the engine: every value and engine function, the generated dispatch, one entry point.
 
-The functions stay ordinary Python in their modules; here copies of them are compiled in an order in which each
-finds its callees compiled. The native code is kept in a directory of the user's cache whose name is a digest of
-all sources, the tool versions and the CPU, so that any edit leads to a new compilation. Where the directory cannot
-be written, the engine is compiled for this process only.
+The functions stay ordinary Python in their modules; here copies of them are compiled in an order in which
+each finds its callees compiled. The native code is kept in a directory of the user's cache whose name is a
+digest of all sources, the tool versions and the CPU, so that any edit leads to a new compilation. Where the
+directory cannot be written, the engine is compiled for this process only.
 """
 
 from __future__ import annotations
@@ -70,9 +70,8 @@ class Engine(typing.NamedTuple):
     """The compiled entry point.
 
     Attributes:
-        run_tiles: run each of some tiles to its next stop, given the address of an array of addresses of state
-            arrays, and their number.
-        cached: the native code came from the cache.
+        run_tiles: run each of some tiles to its next stop, given the address of an array of addresses of
+            state arrays, and their number. cached: the native code came from the cache.
     """
 
     run_tiles: RunTiles
@@ -118,8 +117,8 @@ def cache_root() -> Path:
 
 
 def _types() -> dict[Any, Any]:
-    from numba.core import types
-
+    """The numba type of each annotation the compiled functions use."""
+    types: Any = import_module("numba.core.types")
     return {
         int: types.int64,
         float: types.float64,
@@ -147,8 +146,7 @@ class _Compiler:
 
     def add(self, function: Callable[..., Any], namespace: dict[str, Any]) -> Any:
         """Compile one function whose globals are `namespace`."""
-        import numba
-
+        numba: Any = import_module("numba")
         hints = typing.get_type_hints(function)
         result = self.known[hints.pop("return")]
         signature = result(*(self.known[hint] for hint in hints.values()))
@@ -218,9 +216,9 @@ def _callees() -> dict[str, Any]:
 
 def _entry(namespace: dict[str, Any], cache: bool, directory: Path | None) -> tuple[RunTiles, bool]:
     """Compile or load the entry point; whether it was loaded."""
-    import numba
-    from numba.core import config, types
-
+    numba: Any = import_module("numba")
+    config: Any = import_module("numba.core.config")
+    int64 = _types()[int]
     # numba restores a cached function in the module it names; any importable one will do.
     namespace["__name__"] = __name__
     filename = str(directory / "entry.py") if directory else "<engine entry>"
@@ -232,7 +230,7 @@ def _entry(namespace: dict[str, Any], cache: bool, directory: Path | None) -> tu
         run_tiles = numba.njit(cache=cache, nogil=True, error_model="numpy")(namespace["run_tiles"])
     finally:
         config.CACHE_DIR = previous
-    run_tiles.compile(types.int64(types.int64, types.int64))
+    run_tiles.compile(int64(int64, int64))
     return run_tiles, cache and sum(run_tiles.stats.cache_hits.values()) > 0
 
 

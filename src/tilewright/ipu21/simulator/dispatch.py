@@ -1,7 +1,7 @@
 """From a function number to the value function: the plain form of what `generate` writes for the compiler.
 
-Used as it stands when the engine runs uncompiled. Results go to RESULT0 and RESULT1; the return value holds the
-exception flags (bits 2:0 as in $FP_STS, bit 3: operand without a known meaning).
+Used as it stands when the engine runs uncompiled. Results go to RESULT0 and RESULT1; the return value holds
+the exception flags (bits 2:0 as in $FP_STS, bit 3: operand without a known meaning).
 """
 
 from __future__ import annotations

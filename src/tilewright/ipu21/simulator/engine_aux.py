@@ -51,7 +51,7 @@ def place_value(state: Integers, base: int, word: int, packed: int, place: int) 
         return immediate_of(word, packed)
     if place == 0:
         return 0
-    return state[base + ((word >> (place - 1)) & 15)] + 0
+    return int(state[base + ((word >> (place - 1)) & 15)])
 
 
 def register_at(base: int, word: int, place: int) -> int:

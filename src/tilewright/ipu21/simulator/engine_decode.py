@@ -16,7 +16,7 @@ def find_form(table: Integers, word: int) -> int:
     for candidate in range(table[OPCODES_AT + opcode], table[OPCODES_AT + opcode + 1]):
         entry = CANDIDATES_AT + 3 * candidate
         if (word & table[entry]) == table[entry + 1]:
-            form = table[entry + 2]
+            form = int(table[entry + 2])
             fields = table[ROW * form + NEVER_15]
             while fields:
                 if ((word >> ((fields & 63) - 1)) & 15) == 15:
@@ -31,7 +31,7 @@ def form_at(state: Integers, context: int, pc: int) -> int:
     if pc < TILE_BASE or pc >= REGION1_BASE or pc & 3:
         return 0 * fault(state, INVALID_PC, context, pc)
     index = (pc - TILE_BASE) >> 2
-    form = decoded(state)[index] + 0
+    form = int(decoded(state)[index])
     if form == 0:
         form = find_form(tables(state), word_at(memory_words(state), index))
         decoded(state)[index] = form

@@ -1,8 +1,8 @@
 """The supervisor's exchange instructions. Compiled; see `compile`.
 
-Each returns the cycles it takes, or -1 after recording an exception. Effects: a send drives one item per cycle from
-its issue on; `delaypic` and `delayxpic` write at their end; the control of `sendpic` and `sendpicp` is written one
-cycle after their issue (known).
+Each returns the cycles it takes, or -1 after recording an exception. Effects: a send drives one item per
+cycle from its issue on; `delaypic` and `delayxpic` write at their end; the control of `sendpic` and
+`sendpicp` is written one cycle after their issue (known).
 """
 
 from __future__ import annotations

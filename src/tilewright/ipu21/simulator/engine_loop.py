@@ -29,7 +29,7 @@ LOG_ROOM = 4
 
 def issue_cycle(state: Integers, word: int, info: int, hazards: int) -> int:
     """Earliest cycle at which the supervisor's operands are ready."""
-    cycle = state[at.CLOCK] + 0
+    cycle = int(state[at.CLOCK])
     if (info >> INFO_GROUP) & 15 == GROUP_CONTROL:
         function = info & 1023
         number = word & 0xFF
@@ -37,18 +37,18 @@ def issue_cycle(state: Integers, word: int, info: int, hazards: int) -> int:
             # The cost of such a put inside a row contains the wait for its operand.
             return cycle
         if function == GET:
-            cycle = max(cycle, state[at.CSR_READY + number])
-        elif function == LD64PUTCS or function == LD128PUTCS:
-            cycle = max(cycle, state[at.CSR_READY + CCCSLOAD])
+            cycle = max(cycle, int(state[at.CSR_READY + number]))
+        elif function in (LD64PUTCS, LD128PUTCS):
+            cycle = max(cycle, int(state[at.CSR_READY + CCCSLOAD]))
     while hazards:
         number = (word >> ((hazards & 63) - 1)) & 15
-        cycle = max(cycle, state[at.READY + number])
+        cycle = max(cycle, int(state[at.READY + number]))
         hazards >>= 6
     return cycle
 
 
 def held_back(state: Integers, pc: int, word: int, info: int) -> int:
-    """Record a stop that comes before the next instruction, if there is one to record: 1, else 0."""
+    """Record a stop that comes before the next instruction, if there is one: 1, else 0."""
     if state[at.WINDOW] and (info >> INFO_WINDOW) & 1 == 0:
         state[at.WINDOW] = 0
         return halt(state, STOP_WINDOW_CLOSED, state[at.CLOCK])
@@ -64,7 +64,7 @@ def held_back(state: Integers, pc: int, word: int, info: int) -> int:
 
 
 def wait_for_slot(state: Integers, cycle: int) -> int:
-    """Let the workers run up to the supervisor's first free cycle from `cycle` on; -1 after recording a stop."""
+    """Let the workers run up to the supervisor's first free cycle from `cycle` on; -1 after a stop."""
     while state[at.ACTIVE]:
         if run_workers(state, cycle):
             return -1
@@ -103,7 +103,7 @@ def finish_wait(state: Integers) -> int:
 
 def supervisor_step(state: Integers) -> int:
     """The supervisor's next issue, workers first as far as it must wait; 1 after recording a stop."""
-    pc = state[at.PCS] + 0
+    pc = int(state[at.PCS])
     state[at.STOP_CLOCK] = state[at.CLOCK]
     form = form_at(state, 0, pc)
     if form == 0:
@@ -142,4 +142,4 @@ def run_tile(state: Integers) -> int:
         else:
             state[at.BUDGET] -= 1
             stopped = supervisor_step(state)
-    return state[at.STOP] + 0
+    return int(state[at.STOP])

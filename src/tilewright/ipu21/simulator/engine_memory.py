@@ -5,7 +5,7 @@ A function returns 0 when the instruction is done, or 1 after recording an excep
 
 from __future__ import annotations
 
-from ..isa.meaning.address import ADDRESS, packed_high, packed_low, paced, third_address
+from ..isa.meaning.address import ADDRESS, paced, packed_high, packed_low, third_address
 from ..isa.meaning.arrays import Integers, byte_at, word_at
 from ..isa.meaning.bits import WORD
 from ..machine.memory import (
@@ -18,7 +18,6 @@ from ..machine.memory import (
 from . import state as at
 from .codes import (
     ATOM,
-    DELTA_LOAD,
     DELTA_LOAD_PAIR,
     EXTEND_REPEAT,
     EXTEND_SIGN,
@@ -129,9 +128,9 @@ def load_narrow(state: Integers, address: int, size_log: int, extend: int) -> in
 
 
 def load(
-    state: Integers, context: int, address: int, size_log: int, extend: int, register: int, number: int
+    state: Integers, context: int, address: int, size_log: int, extend: int, register: int
 ) -> int:
-    """Load into state words from `register` on, register `number` of its file; non-storage registers discard."""
+    """Load into state words from `register` on; registers that are no storage discard, without any check."""
     size = 1 << size_log
     limit = at.A_REGISTERS + 8 if register >= at.REGISTER_STRIDE * context + at.A_REGISTERS else 12
     if register - at.REGISTER_STRIDE * context >= limit:
@@ -198,23 +197,21 @@ def plain_access(
     size_log = (info >> INFO_LANES) & 7
     number = field(word, places, 0)
     register = m + number + (at.A_REGISTERS if (info >> INFO_A_REGISTER) & 1 else 0)
-    if (places >> 18) & 63:
-        offset = state[m + field(word, places, 3)]
-    else:
-        offset = immediate_of(word, packed)
+    from_register = (places >> 18) & 63 != 0
+    offset = int(state[m + field(word, places, 3)]) if from_register else immediate_of(word, packed)
     delta_number = field(word, places, 2)
     address = state[m + field(word, places, 1)] + state[m + delta_number]
-    if function == LOAD or function == STORE:
+    if function in (LOAD, STORE):
         address = (address + (offset << size_log)) & WORD
     else:
         address &= WORD
     delta = (state[m + delta_number] + (offset << size_log)) & WORD
-    if function == STORE or function == STORE_STEP:
+    if function in (STORE, STORE_STEP):
         if store(state, context, address, 1 << (size_log - 2), register):
             return 1
-    elif load(state, context, address, size_log, (info >> INFO_BROADCAST) & 3, register, number):
+    elif load(state, context, address, size_log, (info >> INFO_BROADCAST) & 3, register):
         return 1
-    if function == LOAD_STEP or function == STORE_STEP:
+    if function in (LOAD_STEP, STORE_STEP):
         set_main(state, context, delta_number, delta)
     return 0
 
@@ -253,15 +250,15 @@ def paced_access(
     if function == LD2X64PACE:
         if check_conflict(state, context, a0, a1):
             return 1
-        if load(state, context, a0, 3, 0, a + first, first):
+        if load(state, context, a0, 3, 0, a + first):
             return 1
-        if load(state, context, a1, 3, 0, a + second, second):
+        if load(state, context, a1, 3, 0, a + second):
             return 1
         a0, a1 = paced(a0, strides, selectors & 3, 8), paced(a1, strides, (selectors >> 2) & 3, 8)
     elif function == LDST64PACE:
         if check_conflict(state, context, a0, a2) or store(state, context, a2, 2, a + second):
             return 1
-        if load(state, context, a0, 3, 0, a + first, first):
+        if load(state, context, a0, 3, 0, a + first):
             return 1
         a0, a2 = paced(a0, strides, selectors & 3, 8), paced(a2, strides, (selectors >> 2) & 3, 8)
     elif function == LD2XST64PACE:
@@ -269,9 +266,9 @@ def paced_access(
             return 1
         if check_conflict(state, context, a1, a2) or store(state, context, a2, 2, a + second):
             return 1
-        if load(state, context, a0, 3, 0, a + first, first):
+        if load(state, context, a0, 3, 0, a + first):
             return 1
-        if load(state, context, a1, 3, 0, a + first + 2, first + 2):
+        if load(state, context, a1, 3, 0, a + first + 2):
             return 1
         a0 = paced(a0, strides, selectors & 3, 8)
         a1 = paced(a1, strides, (selectors >> 2) & 3, 8)
@@ -284,9 +281,9 @@ def paced_access(
         size_log = 2 if function == LD64A32PACE else 1
         if check_conflict(state, context, a0, a1):
             return 1
-        if load(state, context, a0, 3, 0, a + first, first):
+        if load(state, context, a0, 3, 0, a + first):
             return 1
-        if load(state, context, a1, size_log, (info >> INFO_BROADCAST) & 3, a + second, second):
+        if load(state, context, a1, size_log, (info >> INFO_BROADCAST) & 3, a + second):
             return 1
         # The second address steps by its own access size (assumed).
         a0 = paced(a0, strides, selectors & 3, 8)
@@ -312,7 +309,7 @@ def delta_access(state: Integers, context: int, word: int, info: int, places: in
     if check_written(state, context, pointer, 1 << list_log):
         return 1
     extend = (info >> INFO_BROADCAST) & 3
-    if load(state, context, address, size_log, extend, m + at.A_REGISTERS + first, first):
+    if load(state, context, address, size_log, extend, m + at.A_REGISTERS + first):
         return 1
     set_main(state, context, delta_number, load_narrow(state, pointer, list_log, 0))
     set_main(state, context, list_number, (pointer + (1 << list_log)) & WORD)

@@ -46,7 +46,7 @@ def csr_index(context: int, number: int) -> int:
 
 
 def csr_exists(state: Integers, context: int, number: int) -> bool:
-    return ((tables(state)[CSRS_AT + number] >> (1 if context else 0)) & 1) != 0
+    return bool(((tables(state)[CSRS_AT + number] >> (1 if context else 0)) & 1) != 0)
 
 
 def draw(state: Integers, context: int, place: int) -> int:
@@ -74,12 +74,12 @@ def clear_accumulators(cells: Singles) -> int:
 def read_csr(state: Integers, context: int, number: int, cycle: int) -> int:
     """`get`: the program counter and the counters are live, the rest is stored."""
     if number == PC:
-        return state[at.PCS + context] + 0
+        return int(state[at.PCS + context])
     if number == COUNT_LOW:
         return cycle & WORD
     if number == COUNT_HIGH:
         return (cycle >> 32) & WORD
-    return state[csr_index(context, number)] + 0
+    return int(state[csr_index(context, number)])
 
 
 def upper_access(state: Integers, context: int, word: int, places: int, packed: int, put: bool) -> int:
@@ -123,9 +123,9 @@ def branch_target(
     if function == BRI:
         return immediate_of(word, packed)
     number = field(word, places, 0)
-    value = state[m + number]
+    value = int(state[m + number])
     if function == BR:
-        return value + 0
+        return value
     target = immediate_of(word, packed)
     if function == BRZ:
         return target if value == 0 else -1

@@ -1,4 +1,4 @@
-"""One issue of the supervisor: control registers, launches, weights, synchronisation. Compiled; see `compile`."""
+"""One issue of the supervisor: registers, launches, weights, synchronisation. Compiled; see `compile`."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def lowest_free_worker(state: Integers) -> int:
 
 def launch(state: Integers, cycle: int, word: int, places: int, packed: int, function: int) -> int:
     """`run` (one worker, in the lowest free slot: assumed) and `runall`; returns 1 after an exception."""
-    entry = state[field(word, places, 0)] + 0
+    entry = int(state[field(word, places, 0)])
     stride = immediate_of(word, packed) * 4
-    base = state[field(word, places, 1)] + 0
+    base = int(state[field(word, places, 1)])
     if entry < TILE_BASE or entry >= REGION1_BASE or entry & 3:
         return fault(state, INVALID_PC, 0, entry)
     if base & 3:
@@ -178,7 +178,7 @@ def load_weights(state: Integers, word: int, entries: int) -> int:
     if first + entries > 64:
         return fault(state, INVALID_OPERAND, 0, first)
     pointer = csr_index(0, CCCSLOAD)
-    address = state[pointer] + 0
+    address = int(state[pointer])
     if check_address(state, 0, address, 8 * entries) or check_written(state, 0, address, 8 * entries):
         return 1
     memory, raw = memory_words(state), weight_words(state)
@@ -225,7 +225,7 @@ def supervisor_control(
             return -fault(state, UNKNOWN_CSR, 0, number)
         set_main(state, 0, field(word, places, 0), read_csr(state, 0, number, cycle))
     elif function == PUT:
-        cycles = write_csr(state, cycle, word & 0xFF, state[field(word, places, 0)] + 0)
+        cycles = write_csr(state, cycle, word & 0xFF, int(state[field(word, places, 0)]))
     elif function == SYNC:
         zone = word & 15
         if 8 <= zone < 12:
@@ -239,9 +239,9 @@ def supervisor_control(
     elif function == SANS:
         state[at.SANS] += immediate_of(word, packed) + 1
         state[at.SANS_CLOCK] = cycle
-    elif function == RUN or function == RUNALL:
+    elif function in (RUN, RUNALL):
         cycles = -1 if launch(state, cycle, word, places, packed, function) else 1
-    elif function == LD64PUTCS or function == LD128PUTCS:
+    elif function in (LD64PUTCS, LD128PUTCS):
         cycles = -1 if load_weights(state, word, 2 if function == LD128PUTCS else 1) else 1
     elif function >= DELAY:
         cycles = execute_exchange(state, cycle, word, function)

@@ -112,7 +112,7 @@ def worker_control(
     function = info & 1023
     if function <= CALL:
         return branch_target(state, context, word, places, packed, function, following)
-    if function == GET or function == PUT:
+    if function in (GET, PUT):
         number = word & 0xFF
         if not csr_exists(state, context, number):
             return FAULTED * fault(state, UNKNOWN_CSR, context, number)
@@ -188,7 +188,8 @@ def worker_turn(state: Integers, context: int, cycle: int) -> int:
         if group == GROUP_NONE or second_group == GROUP_NONE:
             return unsupported(state, context)
         legal = (info >> INFO_COISSUE) & (second_info >> INFO_COISSUE) & 1
-        if legal == 0 or second & 0x80000000 == 0 or group >= GROUP_AUX_WORDS or second_group < GROUP_AUX_WORDS:
+        legal &= second >> 31
+        if legal == 0 or group >= GROUP_AUX_WORDS or second_group < GROUP_AUX_WORDS:
             return fault(state, INVALID_INSTRUCTION, context, -1)
         if repeating and ((info | second_info) >> INFO_NO_REPEAT) & 1:
             return fault(state, IN_REPEAT, context, -1)

@@ -1,15 +1,16 @@
 """Link and optimise many compiled functions once, instead of once per caller.
 
-numba links every callee, and theirs, into each function it compiles and optimises the result. With a few hundred
-small functions above each other that costs minutes. Inside `flat_linking` a function whose qualified name starts
-with `PREFIX` is only translated; the first other function that is compiled receives all of them, is optimised and
-becomes native code.
+numba links every callee, and theirs, into each function it compiles and optimises the result. With a few
+hundred small functions above each other that costs minutes. Inside `flat_linking` a function whose
+qualified name starts with `PREFIX` is only translated; the first other function that is compiled receives
+all of them, is optimised and becomes native code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 PREFIX = "tilewright_engine."
@@ -45,13 +46,12 @@ class _Collected:
 @contextmanager
 def flat_linking() -> Iterator[None]:
     """Postpone linking and optimisation of functions named `PREFIX...` compiled inside."""
-    from numba import _dynfunc
-    from numba.core.codegen import CPUCodeLibrary
-    from numba.core.cpu import CPUContext
-
+    dynamic: Any = import_module("numba._dynfunc")
+    libraries: Any = import_module("numba.core.codegen").CPUCodeLibrary
+    targets: Any = import_module("numba.core.cpu").CPUContext
     collected = _Collected()
-    original = CPUCodeLibrary.finalize
-    original_executable = CPUContext.get_executable
+    original = libraries.finalize
+    original_executable = targets.get_executable
 
     def finalize(self: Any) -> None:
         if self.name.startswith(PREFIX):
@@ -68,13 +68,13 @@ def flat_linking() -> Iterator[None]:
         if library.name.startswith(PREFIX):
             # The entry from Python, of which ours have none: what numba makes of a function without wrapper.
             name = descriptor.qualname.split(".")[-1]
-            return _dynfunc.make_function(descriptor.lookup_module(), name, "", 0, environment, (library,))
+            return dynamic.make_function(descriptor.lookup_module(), name, "", 0, environment, (library,))
         return original_executable(self, library, descriptor, environment)
 
-    CPUCodeLibrary.finalize = finalize
-    CPUContext.get_executable = get_executable
+    libraries.finalize = finalize
+    targets.get_executable = get_executable
     try:
         yield
     finally:
-        CPUCodeLibrary.finalize = original
-        CPUContext.get_executable = original_executable
+        libraries.finalize = original
+        targets.get_executable = original_executable

@@ -144,7 +144,8 @@ def _whole(name: str, group: Group) -> list[str]:
 
 
 def dispatch_source(tables: InstructionTables) -> str:
-    """Source of dispatch_main, dispatch_words, dispatch_halves, dispatch_singles, dispatch_whole, dispatch_state."""
+    """Source of dispatch_main, dispatch_words, dispatch_halves, dispatch_singles, dispatch_whole,
+    dispatch_state."""
     groups = tables.groups
     return "\n".join(
         _plain("dispatch_main", "x: int, y: int, z: int", groups[codes.GROUP_WORDS], "xyz")

@@ -3,12 +3,12 @@
 Record of a form (`ROW` integers from `ROW * (form index + 1)`; row 0 is unused):
 
 - 0 `INFO`: packed properties, see the `INFO_*` shifts.
-- 1 `FIELDS`: for each of four operand places six bits: the lsb of its register field + 1, or 0 if the place is
-  empty, or 63 if it holds the immediate. Places of value instructions: three sources, then the destination;
-  the immediate takes a place only where operands are single words.
-  Places of memory and control instructions: their register operands in assembly order.
-- 2 `IMMEDIATE`: three pieces of (lsb 5 bits, width 5, value_lsb 5), then the shift (5 bits) at 45, then the sign
-  bit's position + 1 (6 bits) at 50.
+- 1 `FIELDS`: for each of four operand places six bits: the lsb of its register field + 1, or 0 if the place
+  is empty, or 63 if it holds the immediate. Places of value instructions: three sources, then the
+  destination; the immediate takes a place only where operands are single words. Places of memory and
+  control instructions: their register operands in assembly order.
+- 2 `IMMEDIATE`: three pieces of (lsb 5 bits, width 5, value_lsb 5), then the shift (5 bits) at 45, then the
+  sign bit's position + 1 (6 bits) at 50.
 - 3 `HAZARDS`: register fields the supervisor must wait for: four of (lsb + 1), six bits each.
 - 4 `RESULTS`: register fields a supervisor instruction writes, the same way.
 - 5 `NEVER_15`: register fields that must not hold 15, the same way.
@@ -197,7 +197,8 @@ def _draws(meaning: Meaning) -> int:
 
 
 def _value_info(form: Form, groups: dict[int, Group]) -> int:
-    """Group, function and vector properties of a form that a value function gives a meaning; 0 if none does."""
+    """Group, function and vector properties of a form that a value function gives a meaning; 0 if none
+    does."""
     meaning = MEANINGS.get(form.mnemonic)
     if meaning is None:
         return 0
@@ -261,7 +262,8 @@ _WINDOW_CONTROL = frozenset(("call", "get", "put", "delay", "delaypic", "delayxp
 
 def _properties(form: Form, info: int) -> int:
     group = info >> INFO_GROUP & 15
-    window = group == codes.GROUP_WORDS or form.mnemonic in _WINDOW_CONTROL or form.mnemonic.startswith("send")
+    exchange = form.mnemonic in _WINDOW_CONTROL or form.mnemonic.startswith("send")
+    window = exchange or group == codes.GROUP_WORDS
     return (
         info
         | (form.mode != "supervisor") << INFO_WORKER

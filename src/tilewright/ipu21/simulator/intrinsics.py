@@ -52,7 +52,8 @@ def _pointer_to(element: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-        return types.CPointer(element)(types.int64), build
+        pointer_type: Any = types.CPointer
+        return pointer_type(element)(types.int64), build
 
     return pointer
 

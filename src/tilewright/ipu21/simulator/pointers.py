@@ -1,6 +1,7 @@
 """The larger arrays of a tile, reached through the addresses in its state array.
 
-The four functions that turn an address into an array are replaced by plain pointers when the engine is compiled.
+The four functions that turn an address into an array are replaced by plain pointers when the engine is
+compiled.
 """
 
 from __future__ import annotations

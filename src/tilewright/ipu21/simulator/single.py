@@ -81,7 +81,8 @@ def _entry_address(image: Any, entry: str | int) -> int:
         return entry
     symbols: Mapping[str, int] = getattr(image, "symbols", {})
     if entry not in symbols:
-        raise UsageError(f"no symbol {entry!r} in the image", hint=f"it has {', '.join(sorted(symbols)) or 'none'}")
+        known = ", ".join(sorted(symbols)) or "none"
+        raise UsageError(f"no symbol {entry!r} in the image", hint=f"it has {known}")
     return symbols[entry]
 
 
@@ -99,8 +100,8 @@ def prepare(
     tile = Tile(physical, checks=checks)
     for address, data in _segments(image):
         tile.load(address, bytes(data), len(data))
-    for address, value in (memory or {}).items():
-        data = value if isinstance(value, bytes) else np.ascontiguousarray(value).tobytes()
+    for address, operand in (memory or {}).items():
+        data = operand if isinstance(operand, bytes) else np.ascontiguousarray(operand).tobytes()
         tile.load(address, data, len(data))
     for worker in range(6):
         tile.set_csr(WORKER_BASE + worker, WORKER_STACKS + worker * WORKER_STACK_BYTES)
@@ -141,8 +142,8 @@ def run_function(
 ) -> Result:
     """Call a supervisor function on one tile and let it return.
 
-    $m10 holds a return address that ends the run, $m11 the top of the supervisor stack, WORKERn_BASE the workers'
-    stacks of the published runtime.
+    $m10 holds a return address that ends the run, $m11 the top of the supervisor stack, WORKERn_BASE the
+    workers' stacks of the published runtime.
 
     Args:
         image: an object with `segments` (address, data) and `symbols`, or a list of (address, bytes).
@@ -155,7 +156,8 @@ def run_function(
         budget: instructions before the call is judged endless; default from `checks`.
 
     Raises:
-        FunctionError: the function stopped without returning (exception, unsupported instruction, sync, budget).
+        FunctionError: the function stopped without returning (exception, unsupported instruction, sync,
+            budget).
     """
     tile = prepare(image, entry, registers, memory, checks=checks, physical=physical, csrs=csrs)
     return finish(tile, budget=budget)

@@ -1,7 +1,7 @@
 """Where everything about one tile sits in its state array, one array of 64-bit integers.
 
-The compiled engine sees a tile as the address of this array; the larger arrays (memory, accumulators, weights,
-logs) are reached through addresses stored in it. Registers hold non-negative 32-bit values.
+The compiled engine sees a tile as the address of this array; the larger arrays (memory, accumulators,
+weights, logs) are reached through addresses stored in it. Registers hold non-negative 32-bit values.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ NEVER = -(1 << 40)
 CHECK_CONFLICT = 1
 CHECK_POISON = 2
 CHECK_FETCH = 4
-"""Bits of CHECKS: element conflicts within one instruction, unwritten bytes, sends from the fetched element."""
+"""Bits of CHECKS: element conflicts within one instruction, unwritten bytes, sends from the fetched
+element."""
 
 LOG_FIELDS = 6
 """Integers per exchange log entry: kind, clock, count, value, control, program counter."""

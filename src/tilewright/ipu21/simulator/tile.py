@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import UsageError
 from ..isa.decode import InvalidInstruction, decode
 from ..isa.text import format_instruction
-from ..machine.memory import REGION1_BASE, TILE_BASE, TILE_BYTES, TILE_END
+from ..machine.memory import IMAGE_BASE, REGION1_BASE, TILE_BASE, TILE_BYTES, TILE_END
 from . import state as at
 from .checks import Checks
 from .engine_registers import EXCHANGE_CTL, SSR, TILE_ID, WSR
@@ -38,7 +36,7 @@ class Tile:
     """One tile, or one class of identical tiles, at one point of its life.
 
     Starts as the loader leaves a tile: all registers zero but TILE_ID, the worker numbers and EXCHANGE_CTL;
-    the program counter is 0 until the owner sets `pc`.
+    the program counter is at the image's first word.
 
     Attributes:
         memory: uint8 [TILE_BYTES], index = address - TILE_BASE. Write through `write` or `load`, or call
@@ -50,7 +48,7 @@ class Tile:
         checks: the optional checks in force.
     """
 
-    def __init__(self, physical: int, *, checks: Checks | None = None) -> None:
+    def __init__(self, physical: int, *, shared: bool = False, checks: Checks | None = None) -> None:
         self.checks = Checks() if checks is None else checks
         self.memory: NDArray[np.uint8] = np.zeros(TILE_BYTES, dtype=np.uint8)
         self.accumulators: NDArray[np.float32] = np.zeros((6, 32), dtype=np.float32)
@@ -58,16 +56,19 @@ class Tile:
         self._state: NDArray[np.int64] = np.zeros(at.STATE_WORDS, dtype=np.int64)
         self._half_weights: NDArray[np.float64] = np.zeros(256, dtype=np.float64)
         self._decoded: NDArray[np.int16] = np.zeros(_REGION0_WORDS, dtype=np.int16)
-        self._shadow: NDArray[np.uint8] = np.zeros(TILE_BYTES // 8 if self.checks.poison else 1, dtype=np.uint8)
+        shadow_bytes = TILE_BYTES // 8 if self.checks.poison else 1
+        self._shadow: NDArray[np.uint8] = np.zeros(shadow_bytes, dtype=np.uint8)
         self._log: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.LOG_FIELDS), dtype=np.int64)
         self._marks: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.MARK_FIELDS), dtype=np.int64)
         self._watched: NDArray[np.uint32] = np.zeros(1, dtype=np.uint32)
         self._reset(physical)
+        self.shared = shared
         self._bind()
 
     def _reset(self, physical: int) -> None:
         state = self._state
         state[at.CHECKS] = self.checks.bits()
+        state[at.PCS] = IMAGE_BASE
         state[at.ROTATION_END] = at.NEVER
         state[at.READY : at.READY + 16] = at.NEVER
         state[at.CSR_READY : at.CSR_READY + 256] = at.NEVER
@@ -139,6 +140,11 @@ class Tile:
     def pc(self, value: int) -> None:
         self._state[at.PCS] = value
 
+    def identify(self, physical: int) -> None:
+        """From now on this object stands for that tile alone."""
+        self.physical = physical
+        self.shared = False
+
     @property
     def active_workers(self) -> int:
         """Number of workers that have not exited."""
@@ -191,7 +197,7 @@ class Tile:
     def load(self, address: int, data: bytes, memory_size: int) -> None:
         """Place a segment: `data`, then zeros up to `memory_size` bytes. UsageError if it leaves the tile."""
         if len(data) > memory_size:
-            raise UsageError(f"segment at {address:#x}: {len(data)} bytes of data in {memory_size} bytes of memory")
+            raise UsageError(f"segment at {address:#x}: {len(data)} bytes of data in {memory_size} of memory")
         self._span(address, memory_size)
         offset = address - TILE_BASE
         self.memory[offset : offset + len(data)] = np.frombuffer(data, dtype=np.uint8)
@@ -239,8 +245,9 @@ class Tile:
     def resume(self, clock: int) -> None:
         """Go on after a SYNC stop: the next instruction issues at `clock`.
 
-        After an internal barrier (zone 3) `clock` is event 0 of the row and an exchange window opens; a `call`
-        that follows the `sync` issues six cycles before it, so that the row's first word issues at `clock`.
+        After an internal barrier (zone 3) `clock` is event 0 of the row and an exchange window opens; a
+        `call` that follows the `sync` issues six cycles before it, so that the row's first word issues at
+        `clock`.
         """
         internal = int(self._state[at.STOP_DETAIL]) & 7 == 3
         self._state[at.WINDOW] = internal
@@ -286,7 +293,8 @@ class Tile:
             self._grow()
             return None
         kind = StopKind(number)
-        context, pc, address = (int(state[place]) for place in (at.STOP_CONTEXT, at.STOP_PC, at.STOP_ADDRESS))
+        context, pc = int(state[at.STOP_CONTEXT]), int(state[at.STOP_PC])
+        address = int(state[at.STOP_ADDRESS])
         exception = ExceptionKind(int(state[at.STOP_DETAIL])) if kind is StopKind.EXCEPTION else None
         text = ""
         if exception is not None:
@@ -320,15 +328,16 @@ class Tile:
         self._state[at.LOG_COUNT] = 0
         return items
 
-    def set_watch(self, addresses: Sequence[int] | NDArray[np.integer], steps: Sequence[int] | NDArray[np.integer]) -> None:
-        """Note a mark whenever the supervisor issues the instruction at one of these addresses of region 0."""
+    def set_watch(self, addresses: NDArray[np.int64], steps: NDArray[np.int64]) -> None:
+        """Note a mark (step, clock) whenever the supervisor issues the instruction at one of these
+        addresses."""
         places = np.asarray(addresses, dtype=np.int64)
-        if len(places) != len(steps):
+        if places.shape != np.shape(steps):
             raise UsageError(f"{len(places)} watched addresses for {len(steps)} steps")
-        if len(places) and not bool(np.all((places >= TILE_BASE) & (places < REGION1_BASE) & (places % 4 == 0))):
+        if not bool(np.all((places >= TILE_BASE) & (places < REGION1_BASE) & (places % 4 == 0))):
             raise UsageError("a watched address is not an instruction of region 0")
         self._watched = np.zeros(_REGION0_WORDS, dtype=np.uint32)
-        self._watched[(places - TILE_BASE) >> 2] = np.asarray(steps, dtype=np.uint32) + np.uint32(1)
+        self._watched[(places - TILE_BASE) >> 2] = np.asarray(steps).astype(np.uint32) + np.uint32(1)
         self._state[at.WATCHING] = len(places) > 0
         self._bind()
 

@@ -1,8 +1,8 @@
 """Instructions on a worker's 32 float32 accumulators.
 
-Accumulator 2m is the working one of matrix unit m, 2m+1 its delay line; set 0 is 0..15, set 1 is 16..31 (known).
-Each instruction adds in double precision and rounds each accumulator once (assumed: the hardware's adder is wider
-than float32 but its details are not public).
+Accumulator 2m is the working one of matrix unit m, 2m+1 its delay line; set 0 is 0..15, set 1 is 16..31
+(known). Each instruction adds in double precision and rounds each accumulator once (assumed: the hardware's
+adder is wider than float32 but its details are not public).
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ def read_halves(first: int, accumulators: Singles, control: int, draw: int, draw
 
 @whole("f32v2gina")
 def f32v2gina(x0: int, x1: int, chain: int, accumulators: Singles) -> tuple[int, int]:
-    """Get and initialise: read the first two of a chain, shift, enter x. `chain` = set * 2 + odd (derived)."""
+    """Get and initialise: read the first two of a chain, shift, enter x. `chain` = set * 2 + odd
+    (derived)."""
     if chain > 3:
         return UNKNOWN_OPERAND, 0
     first = (chain >> 1) * 16 + (chain & 1)
@@ -222,7 +223,8 @@ def f16v4stacc(phase: int, accumulator_words: Words) -> tuple[int, int]:
 
 @whole("f16v4istacc")
 def f16v4istacc(x0: int, x1: int, y0: int, y1: int, phase: int, accumulator_words: Words) -> tuple[int, int]:
-    """Transpose load: enter two rows of four halves as pairs, delivering raw words of the odd chain (derived)."""
+    """Transpose load: enter two rows of four halves as pairs, delivering raw words of the odd chain
+    (derived)."""
     if phase > 1:
         return UNKNOWN_OPERAND, 0
     low, high = word_at(accumulator_words, 1), word_at(accumulator_words, 3)

@@ -1,8 +1,8 @@
 """Triple-packed addresses and paced strides.
 
-Three 21-bit addresses share a register pair: a0 in bits 20:0 of the low word, a1 in bits 20:0 of the high word,
-a2 in what is left (its low 11 bits above a0, its high 10 bits above a1). The split of a2 is derived from kernels
-that take it apart by hand.
+Three 21-bit addresses share a register pair: a0 in bits 20:0 of the low word, a1 in bits 20:0 of the high
+word, a2 in what is left (its low 11 bits above a0, its high 10 bits above a1). The split of a2 is derived
+from kernels that take it apart by hand.
 """
 
 from __future__ import annotations

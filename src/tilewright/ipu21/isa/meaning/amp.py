@@ -1,9 +1,9 @@
 """The matrix unit: AMP instructions.
 
 16 units in two sets of eight. Unit m multiplies the instruction's inner elements with one of its four weight
-entries and adds to its working accumulator A[2m]; the delay line A[2m+1] carries finished sums towards unit 0 and
-partial sums in from unit 7 (known). Each unit sums in double precision and rounds its accumulator once per
-instruction (assumed: the width of the hardware's adder is not fully public).
+entries and adds to its working accumulator A[2m]; the delay line A[2m+1] carries finished sums towards unit
+0 and partial sums in from unit 7 (known). Each unit sums in double precision and rounds its accumulator
+once per instruction (assumed: the width of the hardware's adder is not fully public).
 
 The flag operand holds the engines that take part in bits 5:4 (0: all four per set, 1: two, 2: one; two units
 each) and the phase in bits 3:0 (numbers are private: provisional).
@@ -30,7 +30,8 @@ def multiply_halves(
     for first in range(0, 8 * sets, 8):
         for unit in range(first, first + units):
             entry = base + unit
-            dot = (a * weights[entry] + b * weights[entry + 16]) + (c * weights[entry + 32] + d * weights[entry + 48])
+            dot = a * weights[entry] + b * weights[entry + 16]
+            dot += c * weights[entry + 32] + d * weights[entry + 48]
             work = single_at(accumulators, 2 * unit)
             if phase == 0:
                 accumulators[2 * unit] = single_at(accumulators, 2 * unit + 1) + dot
@@ -47,14 +48,16 @@ def multiply_all_halves(x0: int, x1: int, phase: int, accumulators: Singles, wei
     base = 64 * phase
     if phase == 0:
         for unit in range(16):
-            dot = (a * weights[unit] + b * weights[unit + 16]) + (c * weights[unit + 32] + d * weights[unit + 48])
+            dot = a * weights[unit] + b * weights[unit + 16]
+            dot += c * weights[unit + 32] + d * weights[unit + 48]
             work = accumulators[2 * unit]
             accumulators[2 * unit] = single_at(accumulators, 2 * unit + 1) + dot
             accumulators[2 * unit + 1] = work
     else:
         for unit in range(16):
             entry = base + unit
-            dot = (a * weights[entry] + b * weights[entry + 16]) + (c * weights[entry + 32] + d * weights[entry + 48])
+            dot = a * weights[entry] + b * weights[entry + 16]
+            dot += c * weights[entry + 32] + d * weights[entry + 48]
             accumulators[2 * unit] = single_at(accumulators, 2 * unit) + dot
     return 0
 

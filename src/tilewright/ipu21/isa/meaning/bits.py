@@ -1,6 +1,7 @@
 """Bit patterns of floating-point numbers, as plain integers; exception flags and rounding control.
 
-The four conversions at the top are replaced by single machine instructions when the simulator compiles its callers.
+The four conversions at the top are replaced by single machine instructions when the simulator compiles its
+callers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import struct
 INVALID = 1 << 32
 DIVIDE = 1 << 33
 OVERFLOW = 1 << 34
-"""Exception flags as they sit above a result word; shifted down by 32 they are the bits of $FP_STS (known)."""
+"""Exception flags as they sit above a result word; shifted down by 32 they are the bits of $FP_STS
+(known)."""
 
 HALF_NAN = 0x7E00
 SINGLE_NAN = 0x7FC00000
@@ -30,7 +32,8 @@ def double_of_bits(bits: int) -> float:
 
 
 def nearest_single(value: float) -> int:
-    """Bits of the float32 nearest to a double, ties to even; too large becomes infinity, NaN keeps its sign."""
+    """Bits of the float32 nearest to a double, ties to even; too large becomes infinity, NaN keeps its
+    sign."""
     try:
         return int(struct.unpack("<I", struct.pack("<f", value))[0])
     except OverflowError:

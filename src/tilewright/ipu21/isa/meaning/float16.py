@@ -1,9 +1,9 @@
 """IEEE half precision: widening, rounding, arithmetic and comparison of one lane.
 
-Sums and products of halves are exact in a double, so every result is rounded once. Subnormals are full citizens
-(known). Overflow saturates, or gives NaN when $FP_CTL.NANOO is set (known); infinite operands propagate (assumed).
-Stochastic rounding (ESR) adds 16 random bits to the discarded fraction and truncates (assumed: the hardware's
-choice of bits is not public).
+Sums and products of halves are exact in a double, so every result is rounded once. Subnormals are full
+citizens (known). Overflow saturates, or gives NaN when $FP_CTL.NANOO is set (known); infinite operands
+propagate (assumed). Stochastic rounding (ESR) adds 16 random bits to the discarded fraction and truncates
+(assumed: the hardware's choice of bits is not public).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """IEEE single precision: rounding, arithmetic and comparison of one lane.
 
-Subnormals are kept (assumed: whether the hardware flushes them is not public). A double holds sums and products
-well enough that rounding through it to nearest is the correct rounding; the directed modes look at what was lost.
+Subnormals are kept (assumed: whether the hardware flushes them is not public). A double holds sums and
+products well enough that rounding through it to nearest is the correct rounding; the directed modes look at
+what was lost.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from .registry import singles
 
 
 def round_single(value: float, lost: float, control: int) -> int:
-    """`value + lost` rounded to float32, where `lost` is the exact error of `value` (or any number of its sign).
+    """`value + lost` rounded to float32, where `lost` is the exact error of `value` (or any number of its
+    sign).
 
-    Raises OFLO in the flags when a finite value does not fit; the result is then infinite, as in IEEE (assumed).
+    Raises OFLO in the flags when a finite value does not fit; the result is then infinite, as in IEEE
+    (assumed).
     """
     result = nearest_single(value)
     if is_single_nan(result):

@@ -1,6 +1,7 @@
 """FP8: F143 (4 exponent bits, bias 8) and F152 (5 exponent bits, bias 16).
 
-No infinities, no negative zero, one NaN, 0x80 (known). A format number is 1 for F143 and 0 for F152 (derived).
+No infinities, no negative zero, one NaN, 0x80 (known). A format number is 1 for F143 and 0 for F152
+(derived).
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def float8_value(byte: int, number_format: int) -> float:
 
 
 def round_float8(value: float, number_format: int, control: int, draw: int) -> int:
-    """A double rounded to FP8: nearest even (known), stochastic under ESR (derived); overflow saturates or, with
-    NANOO, gives NaN (derived). Zero of either sign and underflow give 0x00."""
+    """A double rounded to FP8: nearest even (known), stochastic under ESR (derived); overflow saturates or,
+    with NANOO, gives NaN (derived). Zero of either sign and underflow give 0x00."""
     bits = bits_of_double(value)
     sign = (bits >> 56) & 0x80
     magnitude = bits & 0x7FFFFFFFFFFFFFFF

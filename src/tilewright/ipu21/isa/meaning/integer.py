@@ -1,7 +1,7 @@
 """Integer instructions of the main pipeline, and the bitwise ones of both pipelines. All wrap at 32 bits.
 
-Source: public instruction pages (known). Shift amounts of 33 and more, and arithmetic shifts by 32 and more, are
-not public: they give zero or the sign (assumed).
+Source: public instruction pages (known). Shift amounts of 33 and more, and arithmetic shifts by 32 and
+more, are not public: they give zero or the sign (assumed).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Permutations of 8-, 16- and 32-bit lanes, the same on both register files. Lowest lane first.
 
-Source: public shuffle tests and validated kernels (known or derived); `sort8` and `swap8` follow by the analogy of
-their names only (assumed).
+Source: public shuffle tests and validated kernels (known or derived); `sort8` and `swap8` follow by the
+analogy of their names only (assumed).
 """
 
 from __future__ import annotations

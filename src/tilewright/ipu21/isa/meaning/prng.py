@@ -1,7 +1,7 @@
 """The workers' pseudo-random generator, xoroshiro128aox, and what is drawn from it.
 
-Source of the generator: Hanlon and Felix, arXiv 2203.04058 (known). 64-bit values are handled as two words, low
-word first.
+Source of the generator: Hanlon and Felix, arXiv 2203.04058 (known). 64-bit values are handled as two words,
+low word first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def rotate_left(low: int, high: int, amount: int) -> tuple[int, int]:
 
 
 def output(s0: tuple[int, int], s1: tuple[int, int]) -> tuple[int, int]:
-    """The 64 random bits a state delivers, before it steps: x ^ (rotl(a, 1) | rotl(a, 2)), x = s0^s1, a = s0&s1."""
+    """The 64 random bits a state delivers, before it steps: x ^ (rotl(a, 1) | rotl(a, 2)), x = s0^s1, a =
+    s0&s1."""
     both0, both1 = s0[0] & s1[0], s0[1] & s1[1]
     one = rotate_left(both0, both1, 1)
     two = rotate_left(both0, both1, 2)
@@ -93,7 +94,8 @@ def f16v4rmask(x0: int, x1: int, probability: int, random0: int, random1: int) -
 
 @whole("f32v2rmask")
 def f32v2rmask(x0: int, x1: int, probability: int, random0: int, random1: int) -> tuple[int, int]:
-    """Each float32 kept or zeroed by the low 16 bits of its half of the draw (assumed: which bits is not public)."""
+    """Each float32 kept or zeroed by the low 16 bits of its half of the draw (assumed: which bits is not
+    public)."""
     return (
         keep_half(x0, random0 & 0xFFFF, probability),
         keep_half(x1, random1 & 0xFFFF, probability),
@@ -108,6 +110,7 @@ def f32v2grand(random0: int, random1: int, random2: int, random3: int) -> tuple[
 
 @whole("f16v2grand")
 def f16v2grand(random0: int, random1: int, random2: int, random3: int) -> int:
-    """Two approximately normal halves, one draw each (assumed); their values are exact, nothing is rounded."""
+    """Two approximately normal halves, one draw each (assumed); their values are exact, nothing is
+    rounded."""
     low = round_half(gaussian(random0, random1), 0, 0)
     return low | (round_half(gaussian(random2, random3), 0, 0) << 16)

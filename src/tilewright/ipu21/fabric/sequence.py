@@ -316,7 +316,7 @@ def _sequence_row_python(
 _sequence_row = compiled(_sequence_row_python, "3", "miimiiim")
 
 
-def _sequence_rows_python(
+def sequence_rows(
     sends: NDArray[np.int64],
     send_offsets: NDArray[np.int64],
     controls: NDArray[np.int64],
@@ -325,34 +325,29 @@ def _sequence_rows_python(
     ops: NDArray[np.int64],
     op_offsets: NDArray[np.int64],
 ) -> tuple[int, int, int]:
+    """Operations of many rows.
+
+    Args:
+        sends: [n, 4] (event, words, byte address, control), int64, sorted by event within each row's slice.
+        controls: [m, 4] (event, kind of ROW_ITEM, value, words), likewise.
+        send_offsets, control_offsets: [rows + 1] bounds of the slices.
+        ends: event at which each row ends.
+        ops: [*, OPERATION_COLUMNS], to be filled; large enough (see `operation_bound`).
+        op_offsets: [rows + 1], to be filled.
+
+    Returns:
+        (row, fault, event) of the first fault, or (-1, 0, 0).
+    """
+    bounds = zip(send_offsets[:-1], send_offsets[1:], control_offsets[:-1], control_offsets[1:], strict=True)
     total = 0
     op_offsets[0] = 0
-    for row in range(len(ends)):
-        count, fault, event = _sequence_row(
-            sends,
-            send_offsets[row],
-            send_offsets[row + 1],
-            controls,
-            control_offsets[row],
-            control_offsets[row + 1],
-            ends[row],
-            ops[total:],
-        )
+    for row, (s, s_stop, c, c_stop) in enumerate(bounds):
+        count, fault, event = _sequence_row(sends, s, s_stop, controls, c, c_stop, ends[row], ops[total:])
         if fault:
             return row, fault, event
         total += count
         op_offsets[row + 1] = total
     return -1, 0, 0
-
-
-sequence_rows = compiled(_sequence_rows_python, "3", "mvmvvmv")
-"""Operations of many rows at once.
-
-Args: sends [n, 4] (event, words, byte address, control) and controls [m, 4] (event, kind of ROW_ITEM, value,
-words), int64, both sorted by event within the slice of each row that the offset arrays give; `ends`, the
-event at which each row ends; `ops` [*, OPERATION_COLUMNS], large enough (see `operation_bound`), and
-`op_offsets`, to be filled. Returns (row, fault, event) of the first fault, or (-1, 0, 0).
-"""
 
 
 def operation_bound(sends: NDArray[np.int64], controls: NDArray[np.int64], ends: NDArray[np.int64]) -> int:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from .compiled import compiled
 
-# Copies of constants of machine.topology and (in sequence) of items: a compiled loop's cache would not notice a
-# change in another file. A test holds them equal.
+# Copies of constants of machine.topology and (in sequence) of items: a compiled loop's cache would not
+# notice a change in another file. A test holds them equal.
 _GUARD = 5
 _POINTER = 52
 LOOK_BACK = 256

@@ -44,7 +44,7 @@ class Batch:
 
     def __init__(self, slices: NDArray[np.void]) -> None:
         self._moves: list[tuple[int, int, int, int]] = slices.tolist()
-        self.nbytes = int(slices["size"].sum(dtype=np.int64))
+        self.nbytes = moved_bytes(slices)
 
     def into_pages(self, pages: HostPages, data: NDArray[np.uint8]) -> None:
         """Copy from the call's host byte string."""
@@ -60,6 +60,11 @@ class Batch:
         """Copy to the call's host byte string."""
         for page, place, offset, size in self._moves:
             data[offset : offset + size] = pages[page][place : place + size]
+
+
+def moved_bytes(slices: NDArray[np.void]) -> int:
+    """Bytes that the slices of a call move."""
+    return int(slices["size"].sum(dtype=np.int64))
 
 
 def batches_of(call: HostCall) -> tuple[list[Batch], list[Batch]]:

@@ -19,7 +19,8 @@ class RunRecord:
 
     `cycles` are device cycles: on each tile, from the begin of its first step that is no host transfer to the
     end of its last; the largest over all tiles. None when the package has no profile plan. `intervals` are
-    the device's `INTERVAL` rows. Bytes are host bytes, padding included; `seconds` is wall time of the call.
+    the device's `INTERVAL` rows. Bytes are those moved, padding and copies for several tiles included;
+    `seconds` is wall time of the call.
     """
 
     cycles: int | None

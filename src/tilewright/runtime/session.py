@@ -30,7 +30,7 @@ from tilewright.package.rules.exchange import INITIALIZE, RUN
 from .arrays import check_inputs
 from .device import Device
 from .discovery import SIMULATOR
-from .pages import POISON, HostPages, batches_of
+from .pages import POISON, HostPages, batches_of, moved_bytes
 from .record import RunRecord, device_cycles
 
 TIMEOUT_SECONDS = 10.0
@@ -73,7 +73,7 @@ class Session:
         self.last_run: RunRecord | None = None
         """Measurements of the latest successful `run`."""
         self.weight_bytes = 0
-        """Host bytes uploaded by `initialize`."""
+        """Bytes moved by `initialize`: a weight that several tiles hold counts for each."""
         self._lock = threading.RLock()
         self._state = "not started"
         self._pages = HostPages(self.package.host_exchange)
@@ -118,7 +118,7 @@ class Session:
                 if call is not None:
                     data = b"".join(self.package.blobs[binding.blob] for binding in self.package.weights)
                     self._perform(call, data)
-                    self.weight_bytes = len(data)
+                    self.weight_bytes = moved_bytes(call.inputs)
             self._state = "open"
             _log.info("session on %s is open, %d weight bytes uploaded", self.device.name, self.weight_bytes)
 
@@ -151,8 +151,8 @@ class Session:
             self.last_run = RunRecord(
                 cycles=device_cycles(intervals, self.package.profile.steps),
                 intervals=intervals,
-                bytes_in=len(data),
-                bytes_out=len(result),
+                bytes_in=moved_bytes(call.inputs),
+                bytes_out=moved_bytes(call.outputs),
                 seconds=time.perf_counter() - started,
             )
             _log.info("run on %s took %s device cycles", self.device.name, self.last_run.cycles)

@@ -11,7 +11,7 @@ from tilewright.cli.digits_demo import DigitsResult, run_digits
 
 pytestmark = pytest.mark.sim
 
-TILE_COUNTS = (16, 64)
+TILE_COUNTS = (16, 64, 1472)
 
 
 @cache

@@ -212,7 +212,18 @@ def test_pair_mux_on_the_late_member() -> None:
     """Of tiles 64 and 66, 64 hears tile 0 first; selecting on 66 is nothing anybody has tried."""
     send = items((0, RELEASE + 31, 4, 0x60000, 5, 0x5C000))
     sender = Party(np.array([0], np.int64), send, NEUTRAL)
-    late = Party(np.array([66], np.int64), items(), NEUTRAL, mux_pair=2)
+    select = items((4, RELEASE + 1, 0, 2, 0, 0x5C000))
+    late = Party(np.array([66], np.int64), select, NEUTRAL, format=1)
+    check(sender, replace(late, format=0))
     with pytest.raises(SimulationError, match="later tile of the pair") as error:
         check(sender, late)
     assert (error.value.category, error.value.tile) == ("fact unknown", 66)
+
+
+def test_a_pair_mux_that_nobody_set_hears_nothing() -> None:
+    """INCOMING_MUXPAIR starts as 0, tile 0; with the format still 32-bit that means nothing."""
+    send = items((0, RELEASE + 31, 4, 0x60000, 7, 0x5C000))
+    sender = Party(np.array([0], np.int64), send, NEUTRAL, close=RELEASE + 35)
+    other = Party(np.arange(1, 1472), items(), NEUTRAL, mux_pair=0, active=False)
+    traffic = collect([sender, other], RELEASE)
+    assert len(resolve(traffic, np.zeros(2048, np.int64)).pieces) == 0

@@ -148,10 +148,17 @@ def _double(traffic: Traffic) -> NDArray[np.void]:
     source = np.where(changes["value"] < MUX_HOST_BASE, changes["value"] ^ (changes["tile"] & 2), -1)
     change, early = _heard(traffic, changes, source, wanted)
     _addresses(traffic, early, 8)
+    # A pair whose format is 32-bit hears no 64-bit item, whatever its pair mux selects: nobody ever sets that
+    # register neutral, and it starts as 0, a tile.
     here, other = early["destination"], partner(early["destination"])
+    listening = np.zeros(len(early), np.bool_)
+    for member in (here, other):
+        value, constant = _format(traffic, early, member, early["write_event"] - 1)
+        listening |= (value != 0) | ~constant
     late = time_to_mux(early["source"], here) > time_to_mux(early["source"], other)
-    if late.any():
-        at = int(np.argmax(late))
+    untried = listening & late & (changes["event"][change] > BEFORE)
+    if untried.any():
+        at = int(np.argmax(untried))
         raise SimulationError(
             f"INCOMING_MUXPAIR selects tile {early['source'][at]} on the later tile of the pair",
             category="fact unknown",
@@ -160,6 +167,8 @@ def _double(traffic: Traffic) -> NDArray[np.void]:
             event=int(changes["event"][change[at]]),
             hint=f"select it on tile {other[at]}",
         )
+    early = early[listening & ~late]
+    here, other = early["destination"], partner(early["destination"])
     way = direction(early["source"], here)
     for member in (here, other):
         _format_is(traffic, early, member, early["write_event"] - 1, way)
@@ -197,23 +206,30 @@ def _format_is(
     wanted: NDArray[np.int64],
 ) -> None:
     """INCOMING_FORMAT of `tile` must be `wanted` from `event` on for as long as the piece lasts."""
-    changes = traffic.format
-    if not len(pieces) or not (changes["value"].any() or wanted.any()):
+    if not len(pieces) or not (traffic.format["value"].any() or wanted.any()):
         return
-    keys = key(changes["tile"], changes["event"])
-    low = np.searchsorted(keys, key(tile, event), "right") - 1
-    high = np.searchsorted(keys, key(tile, event + pieces["items"]), "left") - 1
-    present = (low >= 0) & (changes["tile"][np.maximum(low, 0)] == tile)
-    value = np.where(present, changes["value"][np.maximum(low, 0)], 0)
-    wrong = (value != wanted) | (low != high)
+    value, constant = _format(traffic, pieces, tile, event)
+    wrong = (value != wanted) | ~constant
     if wrong.any():
         at = int(np.argmax(wrong))
         raise SimulationError(
             f"words of tile {pieces['source'][at]} need INCOMING_FORMAT {wanted[at]}"
-            + (", which changes under them" if low[at] != high[at] else f", it is {value[at]}"),
+            + (f", it is {value[at]}" if constant[at] else ", which changes under them"),
             tile=int(tile[at]),
             event=int(event[at]),
         )
+
+
+def _format(
+    traffic: Traffic, pieces: NDArray[np.void], tile: NDArray[np.int64], event: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """INCOMING_FORMAT of `tile` at `event`, and whether it stays that for as long as the piece lasts."""
+    changes = traffic.format
+    keys = key(changes["tile"], changes["event"])
+    low = np.searchsorted(keys, key(tile, event), "right") - 1
+    high = np.searchsorted(keys, key(tile, event + pieces["items"]), "left") - 1
+    present = (low >= 0) & (changes["tile"][np.maximum(low, 0)] == tile)
+    return np.where(present, changes["value"][np.maximum(low, 0)], 0), low == high
 
 
 def _one_word_at_a_time(traffic: Traffic, pieces: NDArray[np.void]) -> None:

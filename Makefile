@@ -20,8 +20,11 @@ help: ## list the targets
 demo: $(VENV)/.demo ## classify handwritten digits on a simulated chip (TILES=64)
 	@$(BIN)/tilewright demo digits --tiles $(TILES)
 
-test: lint types imports ## every check and every test (JOBS=2 processes)
-	@$(BIN)/pytest -q -n $(JOBS); status=$$?; echo $$status > $(VENV)/.pytest-status; exit $$status
+# The tests run even when a check fails, so that one run tells everything.
+test: $(VENV)/.test ## every check and every test (JOBS=2 processes)
+	@failed=0; $(MAKE) --no-print-directory --keep-going lint types imports || failed=1; \
+	$(BIN)/pytest -q -n $(JOBS); status=$$?; echo $$status > $(VENV)/.pytest-status; \
+	test $$status = 0 && exit $$failed; exit $$status
 
 lint: $(VENV)/.test ## style and common mistakes, by ruff
 	@$(BIN)/ruff check -q

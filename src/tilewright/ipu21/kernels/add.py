@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...arithmetic import ceil_div
-from ..machine.timing import WORKER_SLOTS
+from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
-from .launch import WORDS, words_cycles, words_kernel
+from .launch import RETURN, WORDS, words_cycles, words_kernel
 from .text import bundle, section, worker
 
 
@@ -120,6 +120,8 @@ _ADD_ROW_WORKER = (
     "exitz $m15",
 )
 _ADD_ROW_GROUP_SLOTS = 8
+ROW_SUPERVISOR = 28 + RUN_LAUNCH + RUN_RELEASE
+"""Cycles of an `add_row_f16` call beside its workers."""
 
 
 def add_cycles(words: Any) -> Any:
@@ -129,8 +131,9 @@ def add_cycles(words: Any) -> Any:
 
 def add_row_cycles(rows: Any, columns: Any) -> Any:
     """Cycles of `add_row_f16` (exact on the simulator); integers or arrays."""
+    rows, columns = np.asarray(rows), np.asarray(columns)
     slots = len(_ADD_ROW_START) + columns * (_ADD_ROW_GROUP_SLOTS + 4 * ceil_div(rows, 3)) + 1
-    return np.where(np.asarray(rows * columns) > 0, 0 + WORKER_SLOTS * slots, 0) + 0
+    return np.where(rows * columns > 0, ROW_SUPERVISOR + WORKER_SLOTS * slots, RETURN + (rows > 0))
 
 
 def add_reference(a: Halves, b: Halves) -> Halves:

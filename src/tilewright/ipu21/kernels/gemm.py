@@ -19,6 +19,7 @@ from .gemm_source import (
     FINAL,
     FINAL_LONG,
     FIRST,
+    FIRST_LONG,
     LAST,
     LAST_LONG,
     MIDDLE,
@@ -27,6 +28,7 @@ from .gemm_source import (
     NEAR_ROWS,
     ONLY,
     ONLY_FINAL,
+    START_LONG_SLOTS,
     START_SLOTS,
     STRIDE_ROWS,
 )
@@ -63,13 +65,13 @@ CONTRACT = Contract(
 
 PANEL_FIXED = 32 + 1 + (RUN_LAUNCH - 1) + RUN_RELEASE
 """Supervisor cycles per panel beside the workers: weights, runall, launch, release."""
-ENTRY_NEAR, ENTRY_STRIDE, ENTRY_LONG = 0, 0, 0
+ENTRY_NEAR, ENTRY_STRIDE, ENTRY_LONG = 42, 44, 44
 """Supervisor cycles of a call outside its panels, by the size class of `rows`."""
-ENTRY_SINGLE, ENTRY_ALONE = 0, 0
+ENTRY_SINGLE, ENTRY_ALONE = 46, 48
 """The same for one K group, with several columns and with one."""
 SINGLE_EXTRA = 1
 """With one K group the loop's arithmetic sits among the weight loads."""
-RETURN = 0
+RETURN = 14
 """Supervisor cycles of a call without columns."""
 
 
@@ -91,19 +93,15 @@ def _by_size(rows: Any, near: Any, stride: Any, long: Any) -> Any:
 
 def cycles(rows: Any, inner: Any, columns: Any) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays. See `Kernel.cycles`."""
+    start = _by_size(rows, START_SLOTS, START_SLOTS, START_LONG_SLOTS)
+    first = _by_size(rows, _panel(rows, FIRST), _panel(rows, FIRST), _panel(rows, FIRST_LONG))
     last = _by_size(rows, _panel(rows, LAST), _panel(rows, LAST), _panel(rows, LAST_LONG))
     final = _by_size(rows, _panel(rows, FINAL), _panel(rows, FINAL), _panel(rows, FINAL_LONG))
-    entry = _by_size(rows, ENTRY_NEAR, ENTRY_STRIDE, ENTRY_LONG)
-    several = (
-        entry
-        + columns * (_panel(rows, FIRST) + (inner - 2) * panel_cycles(rows))
-        + (columns - 1) * last
-        + final
-    )
-    alone = np.where(np.asarray(columns) == 1, ENTRY_ALONE, ENTRY_SINGLE)
-    single = alone + columns * SINGLE_EXTRA + (columns - 1) * _panel(rows, ONLY) + _panel(rows, ONLY_FINAL)
-    busy = WORKER_SLOTS * START_SLOTS + np.where(np.asarray(inner) == 1, single, several)
-    return np.where(np.asarray(columns) > 0, busy, RETURN) + 0
+    several = _by_size(rows, ENTRY_NEAR, ENTRY_STRIDE, ENTRY_LONG) + WORKER_SLOTS * start + final
+    several = several + columns * (first + (inner - 2) * panel_cycles(rows)) + (columns - 1) * last
+    single = np.where(np.asarray(columns) == 1, ENTRY_ALONE, ENTRY_SINGLE) + WORKER_SLOTS * START_SLOTS
+    single = single + columns * SINGLE_EXTRA + (columns - 1) * _panel(rows, ONLY) + _panel(rows, ONLY_FINAL)
+    return np.where(np.asarray(columns) > 0, np.where(np.asarray(inner) == 1, single, several), RETURN) + 0
 
 
 def goal(rows: Any, inner: Any, columns: Any) -> Any:

@@ -27,6 +27,9 @@ Worker registers, kept from panel to panel:
     $m3   n - 3                                          $m4 address of input word 6 of the first K group
     $m5   this worker's rows in the next column of C     $m6 input step to the next K group, 32(R - n)
     $m7   input step back to the first K group           $m8 32 R, bytes per K group of A and per column of C
+Where wraps fit no field ("long"), $m2 is -32n, $m4 moves with the K group, and $m9, $m10 are the worker's
+rows in the
+present column of C and word 11 behind: the pointers are packed anew after t = 4.
 """
 
 from __future__ import annotations
@@ -67,11 +70,13 @@ class Panel:
         """Issue slots beyond four per row."""
         slots = 2  # rpt, exitz
         if self.first:
+            slots += 4 if self.long else 2
+        elif self.long:
             slots += 2
-        if self.long:
-            slots += 4 + (3 if self.last else 2)
-        if self.long and self.final:
-            slots -= 3
+            if not self.last:
+                slots += 1
+            elif not self.final:
+                slots += 3
         if self.final:
             slots += 5
         elif not self.near:
@@ -80,6 +85,7 @@ class Panel:
 
 
 FIRST = Panel("first", first=True)
+FIRST_LONG = Panel("first_long", first=True, long=True)
 MIDDLE = Panel("middle")
 MIDDLE_NEAR = Panel("middle_near", near=True)
 MIDDLE_LONG = Panel("middle_long", long=True)
@@ -98,20 +104,17 @@ def panel_lines(panel: Panel) -> list[str]:
     lines = [_row_bundle(t, load_partial=not first, push_zero=first) for t in range(4)]
     lines.append(_row_bundle(4, load_partial=not first, push_zero=first, store=wrap))
     if first:
-        lines += ["tapack $m0:1, $m4, $m5, $m5", "add $m5, $m5, $m8"]
+        lines.append("tapack $m0:1, $m4, $m5, $m5")
+        lines += ["mov $m9, $m5", "add $m10, $m5, 88"] if panel.long else []
+        lines.append("add $m5, $m5, $m8")
     elif panel.long:
-        lines += [
-            "add $m4, $m4, $m8",
-            "sub $m9, $m5, $m8",
-            "add $m10, $m9, 88",
-            "tapack $m0:1, $m4, $m10, $m9",
-        ]
+        lines += ["add $m4, $m4, $m8", "tapack $m0:1, $m4, $m10, $m9"]
     lines.append(bundle("rpt $m3, 3"))
     lines += [_row_bundle(t, load_partial=not first, push_zero=first) for t in (1, 2, 3, 0)]
     # From here t counts from 4n - 8: t = 1 is bundle 4n - 7.
     lines.append(_row_bundle(1, load_partial=not first, push_zero=first, partial=REPLACE if last else wrap))
-    if panel.long and not last:
-        lines += ["add $m1, $m1, $m6", "sub $m1, $m1, $m8"]
+    if panel.long and not first and not last:
+        lines.append("add $m1, $m1, $m2")
     lines += [_row_bundle(t, load_partial=not last, push_zero=first) for t in (2, 3)]
     lines += [_row_bundle(t, load_partial=not last, push_zero=last) for t in (4, 5)]
     lines.append(
@@ -175,9 +178,6 @@ START = (
     "sub $m6, $m8, $m6",
     f"ld32 $m7, $mvertex_base, $mzero, {FRAME_ALL_GROUPS}",
     "sub $m7, $m6, $m7",
-    f"ld32 $m2, $mvertex_base, $mzero, {FRAME_STRIDES}",
-    "mul $m9, $m3, 4100",
-    "sub $m2, $m2, $m9",
     "add $m3, $m3, -3",
 )
 """Worker code at the start of a call; falls into the first panel.
@@ -185,7 +185,16 @@ START = (
 Rows are split at floor(w R / 6). Until the first panel moves the store pointer (after five stores, t = 4),
 stale registers go to the worker's own first five words of C, which are stored again with their results.
 """
-START_SLOTS = len(START)
+STRIDES = (
+    f"ld32 $m2, $mvertex_base, $mzero, {FRAME_STRIDES}",
+    "mul $m9, $m3, 4100",  # m3 is n - 3
+    "sub $m2, $m2, $m9",
+)
+"""The rest of the start where wraps fit stride fields: f2 * 1024 + (f1 + 1024) with n taken out."""
+STRIDE_LONG = ("sub $m2, $m6, $m8",)
+"""The rest of the start where they do not: -32n."""
+START_SLOTS = len(START) + len(STRIDES)
+START_LONG_SLOTS = len(START) + len(STRIDE_LONG)
 
 
 def weight_loads() -> list[str]:
@@ -202,9 +211,11 @@ def weight_loads() -> list[str]:
 
 
 def _supervisor() -> list[str]:
-    """$m0 entry of a column's first panel, $m1 K groups - 3, $m2 middle entry, $m3 last entry, $m4 final
-    entry,
-    $m7 columns left after this one, $m8 middle panels left, $m9 the workers' frame."""
+    """Supervisor code.
+
+    $m0, $m5 entry of a column's first panel, $m1 K groups - 3, $m2, $m3, $m4 entries of middle, last and
+    final panels, $m7 columns left after this one, $m8 middle panels left, $m9 the workers' frame.
+    """
     loads = weight_loads()
     return [
         "brz $m5, .Lgemm_return",
@@ -221,25 +232,24 @@ def _supervisor() -> list[str]:
         f"st32 $m4, $m9, $mzero, {FRAME_GROUP}",
         "mul $m4, $m4, $m6",
         f"st32 $m8, $m9, $mzero, {FRAME_SIXTHS}",
-        "add $m1, $m1, 2049",
-        "cmpult $m2, $m5, " + str(NEAR_ROWS + 1),
-        "cmpult $m3, $m5, " + str(STRIDE_ROWS + 1),
+        f"add $m1, $m1, {2049 - 3 * 4100}",
         "cmpeq $m0, $m6, 1",
+        f"cmpult $m8, $m5, {STRIDE_ROWS + 1}",
         f"st32 $m4, $m9, $mzero, {FRAME_ALL_GROUPS}",
         f"st32 $m1, $m9, $mzero, {FRAME_STRIDES}",
         "add $m1, $m6, -3",
-        "add $m8, $m7, -1",
-        "brnz $m0, .Lgemm_single",
-        "setzi $m0, .Lgemm_start",
-        "brz $m2, .Lgemm_not_near",
+        f"cmpult $m6, $m5, {NEAR_ROWS + 1}",
+        f"setzi $m5, {FIRST.label}",
         f"setzi $m2, {MIDDLE_NEAR.label}",
-        ".Lgemm_entries:",
         f"setzi $m3, {LAST.label}",
         f"setzi $m4, {FINAL.label}",
-        "bri .Lgemm_column",
-        ".Lgemm_not_near:",
+        "brnz $m0, .Lgemm_single",
+        "setzi $m0, .Lgemm_start",
+        "brnz $m6, .Lgemm_column",
         f"setzi $m2, {MIDDLE.label}",
-        "brnz $m3, .Lgemm_entries",
+        "brnz $m8, .Lgemm_column",
+        "setzi $m0, .Lgemm_start_long",
+        f"setzi $m5, {FIRST_LONG.label}",
         f"setzi $m2, {MIDDLE_LONG.label}",
         f"setzi $m3, {LAST_LONG.label}",
         f"setzi $m4, {FINAL_LONG.label}",
@@ -248,7 +258,7 @@ def _supervisor() -> list[str]:
         "sync 2",
         *loads,
         "runall $m0, $m9, 0",
-        f"setzi $m0, {FIRST.label}",
+        "mov $m0, $m5",
         "mov $m8, $m1",
         "brneg $m1, .Lgemm_choose",
         ".Lgemm_inner:",
@@ -295,9 +305,15 @@ def _supervisor() -> list[str]:
 def source() -> str:
     """The whole kernel."""
     lines = _supervisor()
-    starts = ((".Lgemm_start", FIRST), (".Lgemm_start_only", ONLY), (".Lgemm_start_only_final", ONLY_FINAL))
+    starts = (
+        (".Lgemm_start", FIRST),
+        (".Lgemm_start_long", FIRST_LONG),
+        (".Lgemm_start_only", ONLY),
+        (".Lgemm_start_only_final", ONLY_FINAL),
+    )
     for label, panel in starts:
-        lines += worker(label, [*START, *panel_lines(panel)])
+        strides = STRIDE_LONG if panel.long else STRIDES
+        lines += worker(label, [*START, *strides, *panel_lines(panel)])
     for panel in (MIDDLE, MIDDLE_NEAR, MIDDLE_LONG, LAST, LAST_LONG, FINAL, FINAL_LONG):
         lines += worker(panel.label, panel_lines(panel)[1:])
     return section("gemm_f16", lines)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...arithmetic import ceil_div
-from ..machine.timing import WORKER_SLOTS
+from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from .kernel import Scalar
 from .text import bundle, section, worker
 
@@ -20,6 +20,10 @@ WORDS = Scalar("words", "8-byte words", 0, MAXIMUM_WORDS)
 
 SHARE_SLOTS = 10
 """Slots of a worker before it turns to its own words."""
+SUPERVISOR = 27 + RUN_LAUNCH + RUN_RELEASE
+"""Cycles of a call beside its workers."""
+RETURN = 12
+"""Cycles of a call without work: two taken branches."""
 
 
 def words_kernel(
@@ -88,7 +92,3 @@ def words_cycles(words: Any, once: int, each: int) -> Any:
     share = ceil_div(words, WORKER_SLOTS)
     slots = SHARE_SLOTS + once + each * (share - 1)
     return np.where(np.asarray(words) > 0, SUPERVISOR + WORKER_SLOTS * slots, RETURN) + 0
-
-
-SUPERVISOR = 0
-RETURN = 0

@@ -19,29 +19,19 @@ from typing import Any
 import numpy as np
 
 from ...arithmetic import ceil_div
-from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
+from ..machine.timing import MULTI_SLOT, RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
-from .launch import MAXIMUM_WORDS, SIXTH
+from .launch import MAXIMUM_WORDS, RETURN, SIXTH
 from .text import bundle, section, worker
 
 UNROLLED = 16
 """Most remote partials with a body of their own; with more, a word takes two further slots."""
 
-(
-    _SHARE,
-    _TOTAL,
-    _OUT,
-    _OWN,
-    _REMOTE,
-    _COUNT,
-    _WORDS,
-    _OWN_STRIDE,
-    _REMOTE_STRIDE,
-    _BODY,
-    _SCRATCH,
-) = range(11)
-_FRAME_BYTES = 64
+_SHARE, _TOTAL, _WORDS, _JUMP, _OWN, _OUT, _ALONG_STEP, _BACK_STEP, _REMOTE, _COUNT, _BODY, _SCRATCH = range(
+    12
+)
+_FRAME_BYTES = 72
 
 _X, _Y, _SUM = "$a0:1", "$a2:3", "$a4:5"
 _LOAD_OWN = f"ld64step {_X}, $mzero, $m2+=, 1"
@@ -60,39 +50,31 @@ _START = (
     "mul $m0, $m0, $m2",
     "sub $m1, $m1, $m0",
     "min $m1, $m1, $m2",
-    "cmpslt $m3, $m1, 1",
-    "brnz $m3, .Lreduce_exit",
+    "add $m1, $m1, -1",
+    "brneg $m1, .Lreduce_exit",
     # The group of the first word, floor((first + 0.5) / words) in float32: exact for these sizes.
     "stm32 $m0, $mvertex_base, $m9",
     f"ld32 $a1, $mvertex_base, $mzero, {_WORDS}",
     bundle("ld32 $a0, $mvertex_base, $mzero, $m9", "f32fromui32 $a1, $a1"),
     bundle(f"ld32 $m5, $mvertex_base, $mzero, {_WORDS}", "f32fromui32 $a0, $a0"),
-    bundle(f"ld32 $m6, $mvertex_base, $mzero, {_OWN_STRIDE}", "f32add $a0, $a0, $a2"),
+    bundle(f"ld32 $m6, $mvertex_base, $mzero, {_JUMP}", "f32add $a0, $a0, $a2"),
     bundle(f"ld32 $m2, $mvertex_base, $mzero, {_OWN}", "f32div $a0, $a0, $a1"),
     bundle(f"ld32 $m3, $mvertex_base, $mzero, {_OUT}", "f32int $a0, $a0, 3"),
-    bundle(f"ld32 $m7, $mvertex_base, $mzero, {_REMOTE_STRIDE}", "f32toui32 $a0, $a0"),
+    bundle(f"ld32 $m7, $mvertex_base, $mzero, {_ALONG_STEP}", "f32toui32 $a0, $a0"),
     "atom $m4, $a0",
-    "mul $m8, $m4, $m6",
-    "add $m2, $m2, $m8",
+    "mul $m9, $m4, $m6",
+    "add $m2, $m2, $m9",
     "mul $m4, $m4, $m5",
     "sub $m4, $m0, $m4",  # place of the first word in its group
-    "shl $m8, $m4, 3",
-    "add $m2, $m2, $m8",
     "sub $m4, $m5, $m4",
     "add $m4, $m4, -1",
-    "shl $m8, $m5, 3",
-    "sub $m6, $m6, $m8",
     "shl $m0, $m0, 3",
+    "add $m2, $m2, $m0",
     "add $m3, $m3, $m0",
-    f"ld32 $m8, $mvertex_base, $mzero, {_REMOTE}",
-    "add $m0, $m0, $m8",
-    "shr $m7, $m7, 3",
+    f"ld32 $m9, $mvertex_base, $mzero, {_REMOTE}",
+    "add $m0, $m0, $m9",
+    f"ld32 $m8, $mvertex_base, $mzero, {_BACK_STEP}",
     f"ld32 $m10, $mvertex_base, $mzero, {_COUNT}",
-    "add $m10, $m10, -1",
-    "mul $m8, $m7, $m10",
-    "sub $m8, 1, $m8",
-    "add $m11, $m10, -1",
-    "add $m1, $m1, -1",
     f"ld32 $m9, $mvertex_base, $mzero, {_BODY}",
     _LOAD_OWN,
     "br $m9",
@@ -139,6 +121,7 @@ def _body(count: int) -> list[str]:
 def _many() -> list[str]:
     """Words with any number of remote partials, at least 2."""
     return [
+        "add $m11, $m10, -1",
         _ALONG,
         ".Lreduce_many_group:",
         "min $m9, $m1, $m4",
@@ -168,24 +151,31 @@ def _source() -> str:
         "brz $m7, .Lreduce_return",
         f"add $m11, $m11, -{_FRAME_BYTES}",
         "mul $m7, $m6, $m7",
-        f"setzi $m1, {SIXTH}",
+        "shr $m9, $m9, 3",
         f"min $m0, $m5, {UNROLLED + 1}",
+        "add $m5, $m5, -1",
+        f"setzi $m1, {SIXTH}",
         f"st32 $m2, $m11, $mzero, {_OUT}",
-        f"st32 $m3, $m11, $mzero, {_OWN}",
-        "setzi $m3, .Lreduce_bodies",
         "add $m2, $m7, 5",
+        f"st32 $m3, $m11, $mzero, {_OWN}",
         "shl $m0, $m0, 2",
-        f"st32 $m4, $m11, $mzero, {_REMOTE}",
-        "setzi $m4, .Lreduce_worker",
+        "setzi $m3, .Lreduce_bodies",
         f"st32 $m5, $m11, $mzero, {_COUNT}",
-        f"st32 $m6, $m11, $mzero, {_WORDS}",
+        "mul $m5, $m9, $m5",
+        f"st32 $m4, $m11, $mzero, {_REMOTE}",
         "mul $m2, $m2, $m1",
+        "shl $m4, $m6, 3",
+        f"st32 $m6, $m11, $mzero, {_WORDS}",
         "ld32 $m0, $m3, $m0, 0",
+        "sub $m5, 1, $m5",
         f"st32 $m7, $m11, $mzero, {_TOTAL}",
-        f"st32 $m8, $m11, $mzero, {_OWN_STRIDE}",
-        f"st32 $m9, $m11, $mzero, {_REMOTE_STRIDE}",
+        f"st32 $m9, $m11, $mzero, {_ALONG_STEP}",
+        "sub $m8, $m8, $m4",
         "shr $m2, $m2, 18",
+        "setzi $m4, .Lreduce_worker",
         f"st32 $m0, $m11, $mzero, {_BODY}",
+        f"st32 $m5, $m11, $mzero, {_BACK_STEP}",
+        f"st32 $m8, $m11, $mzero, {_JUMP}",
         f"st32 $m2, $m11, $mzero, {_SHARE}",
         "runall $m4, $m11, 0",
         f"add $m11, $m11, {_FRAME_BYTES}",
@@ -204,8 +194,8 @@ def _source() -> str:
     return section("reduce_f16", lines)
 
 
-SUPERVISOR, RETURN = 0, 0
-"""Supervisor cycles of a call with and without work, worker slots not counted."""
+SUPERVISOR = 38 + RUN_LAUNCH + RUN_RELEASE
+"""Cycles of a call beside its workers."""
 
 
 def cycles(remote: Any, words: Any, columns: Any) -> Any:
@@ -225,9 +215,9 @@ def cycles(remote: Any, words: Any, columns: Any) -> Any:
         # A group whose repeat count is 0 (only the first can be) skips its loop.
         entered = groups - ((in_group == 0) | (left <= 0))
         around = 6 * groups + np.where(many, entered, 0)
-        busy = _START_SLOTS + 1 + around + left * each + 1 + _TAIL_SLOTS + remote - 1
+        busy = _START_SLOTS + np.where(many, 2, 1) + around + left * each + 1 + _TAIL_SLOTS + remote - 1
         slots = np.maximum(slots, np.where(left >= 0, busy, 0))
-    return np.where(total > 0, SUPERVISOR + WORKER_SLOTS * slots, RETURN) + 0
+    return np.where(total > 0, SUPERVISOR + WORKER_SLOTS * slots, RETURN + 1 + (words > 0))
 
 
 def reference(own: Halves, remote: Halves) -> Halves:

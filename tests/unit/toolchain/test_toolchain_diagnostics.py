@@ -75,9 +75,11 @@ def test_any_text_is_assembled_or_refused_politely(text: str) -> None:
 
 
 _PIECES = st.sampled_from(
-    """.macro M a|.endm|M 1|M|.if 1|.if x|.else|.endif|.rept 2|.endr|{|}|nop|fnop|{ nop ; fnop }|rpt $m0, 0
-    |.set x, 1|.set x, x+1|l:|1:|bri 1b|bri 1f|bri l|.long x|.irp q, 1, 2|.byte \\q|.data|.text|.align 8|.byte 1
-    |.exitm|\\a|.allow_optimizations""".split("|")
+    """
+    .macro M a|.endm|M 1|M|.if 1|.if x|.else|.endif|.rept 2|.endr|{|}|nop|fnop|{ nop ; fnop }|rpt $m0, 0
+    .set x, 1|.set x, x+1|l:|1:|bri 1b|bri 1f|bri l|.long x|.irp q, 1, 2|.byte \\q|.data|.text|.align 8
+    .byte 1|.exitm|\\a|.allow_optimizations
+    """.replace("\n", "|").split("|")
 )
 
 

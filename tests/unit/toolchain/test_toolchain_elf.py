@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tilewright.errors import ObjectError
 from tilewright.ipu21.toolchain import (
+    Group,
     LinkedImage,
     LinkedSegment,
     ObjectFile,
@@ -126,7 +127,15 @@ def objects(draw: st.DrawFn) -> ObjectFile:
                     max_size=3,
                 )
             )
-    return ObjectFile("random", sections, symbols)
+    groups = []
+    if symbols and sections:
+        members = st.lists(st.integers(0, len(sections) - 1), unique=True).map(
+            lambda found: tuple(sorted(found))
+        )
+        groups = draw(
+            st.lists(st.builds(Group, st.integers(0, len(symbols) - 1), members, st.booleans()), max_size=2)
+        )
+    return ObjectFile("random", sections, symbols, groups)
 
 
 @given(objects())
@@ -202,7 +211,6 @@ def _named(name: str) -> int:
         (_patched(16, "<H", 2), "not a relocatable"),
         (_patched(_section_header(1) + 16, "<I", 0xFFFFFF00), "reaches beyond"),
         (_patched(_section_header(1) + 32, "<I", 3), "no power of two"),
-        (_patched(_section_header(1) + 8, "<I", 0x206), "COMDAT groups"),
         (_patched(_section_header(_named(".symtab")) + 36, "<I", 12), "entries of 12 bytes"),
         (_patched(_section_header(_named(".symtab")) + 24, "<I", 77), "section 77"),
         (_patched(_section_header(_named(".symtab")) + 28, "<I", 99), "mixed"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tilewright.errors import LinkError
 from tilewright.ipu21.machine.memory import IMAGE_BASE, REGION1_BASE
-from tilewright.ipu21.toolchain import ObjectFile, assemble, link
+from tilewright.ipu21.toolchain import Group, ObjectFile, ObjectSymbol, Relocation, assemble, link
 from tilewright.ipu21.toolchain.objects import CODE_FILL
 
 pytestmark = pytest.mark.unit
@@ -221,6 +221,35 @@ def test_payload_of_sendpicp_is_no_instruction() -> None:
     code = words(assemble("sendpicp 0, 0, 0, 0, 0, 0, 0").section(".text").data)
     source = f".align 8\n.long {code[0]:#x}, {amp:#x}\nnop"
     assert link([item(source)], intervals=CODE).provisional == ()
+
+
+def grouped(name: str, count: int) -> ObjectFile:
+    """An object with an inline function in a COMDAT group, and a caller outside it."""
+    result = item(
+        '.section .text.inline,"ax"\n.weak inline\ninline: nop\n'
+        + "nop\n" * count
+        + f'.section .text.caller,"ax"\n.globl caller{name}\ncaller{name}: call $m10, inline\n',
+        name,
+    )
+    index = next(number for number, symbol in enumerate(result.symbols) if symbol.name == "inline")
+    result.groups = [Group(index, (0,))]
+    return ObjectFile.from_bytes(result.to_bytes(), name=name)
+
+
+def test_first_group_of_a_signature_stays() -> None:
+    image = link([grouped("a", 0), grouped("b", 5)], intervals=CODE)
+    names = [name for segment in image.segments for name, _ in segment.sections]
+    assert names == [".text.inline", ".text.caller", ".text.caller"]
+    assert words(image.segments[0].data) == [CODE_FILL, 0x18A00000 | BASE >> 2, 0x18A00000 | BASE >> 2]
+
+
+def test_reference_into_a_replaced_group_is_refused() -> None:
+    second = grouped("b", 5)
+    second.symbols.insert(0, ObjectSymbol("", type="section", section=0))
+    second.groups = [Group(second.groups[0].signature + 1, (0,))]
+    second.sections[1].relocations = [Relocation(0, 8, 0, 0)]
+    with pytest.raises(LinkError, match="another object's group replaces"):
+        link([grouped("a", 0), second], intervals=CODE)
 
 
 def test_same_inputs_same_bytes() -> None:

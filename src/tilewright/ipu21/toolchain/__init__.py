@@ -5,12 +5,13 @@ from .diagnostics import AssemblyFaults, Diagnostic
 from .disassembler import disassemble
 from .image import LinkedImage, LinkedSegment
 from .linker import CODE_REGION, link
-from .objects import ObjectFile, ObjectSection, ObjectSymbol, Relocation
+from .objects import Group, ObjectFile, ObjectSection, ObjectSymbol, Relocation
 
 __all__ = [
     "CODE_REGION",
     "AssemblyFaults",
     "Diagnostic",
+    "Group",
     "LinkedImage",
     "LinkedSegment",
     "ObjectFile",

@@ -95,7 +95,7 @@ DEFAULTS: tuple[tuple[str, str, str], ...] = (
 """Section name (or prefix before a dot) -> flags and type when none are written."""
 
 _FLAG_FAULTS = {
-    "G": "COMDAT groups are not supported",
+    "G": "COMDAT groups are not supported in sources (objects may have them)",
     "o": "link-order sections are not supported",
     "T": "thread-local sections are not supported",
 }

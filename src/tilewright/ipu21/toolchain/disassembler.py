@@ -25,6 +25,7 @@ def disassemble(item: bytes | ObjectFile | LinkedImage, *, address: int = 0) -> 
     Relocations of an object appear as symbol expressions. Branch targets inside raw code or an image get
     names, which stand for their absolute addresses. Words that are no instruction, or that the assembler
     would refuse where they stand, appear as data. Each line ends with a comment giving address and words.
+    Sections that are not loaded, and the grouping of sections, are not in the text.
 
     Args:
         item: raw code, an object, or a linked image.

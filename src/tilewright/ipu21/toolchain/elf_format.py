@@ -34,13 +34,13 @@ SHF_WRITE = 1
 SHF_ALLOC = 2
 SHF_EXECINSTR = 4
 SHF_INFO_LINK = 0x40
-SHF_LINK_ORDER = 0x80
 SHF_GROUP = 0x200
+
+GRP_COMDAT = 1
 
 SHN_UNDEF = 0
 SHN_LORESERVE = 0xFF00
 SHN_ABS = 0xFFF1
-SHN_XINDEX = 0xFFFF
 
 BINDING_NUMBERS = {"local": 0, "global": 1, "weak": 2}
 TYPE_NUMBERS = {"notype": 0, "object": 1, "function": 2, "section": 3, "file": 4}

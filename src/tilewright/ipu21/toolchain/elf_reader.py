@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import struct
 
 from ..machine.memory import TILE_BASE, TILE_END
 from . import elf_format as elf
 from .elf_tables import ElfTables, SectionHeader, SymbolEntry
 from .image import LinkedImage, LinkedSegment, provisional_words
-from .objects import ObjectFile, ObjectSection, ObjectSymbol, Relocation
+from .objects import Group, ObjectFile, ObjectSection, ObjectSymbol, Relocation
 from .relocations import TYPES
 from .symbols import MAXIMUM_SECTION_BYTES
 
@@ -17,6 +18,7 @@ MAXIMUM_ALIGNMENT = 1 << 20
 _BINDINGS = {number: name for name, number in elf.BINDING_NUMBERS.items()}
 _TYPES = {number: name for name, number in elf.TYPE_NUMBERS.items()}
 _CONTENT = (elf.SHT_PROGBITS, elf.SHT_NOBITS, elf.SHT_NOTE)
+_TABLES = (elf.SHT_STRTAB, elf.SHT_RELA, elf.SHT_REL, elf.SHT_GROUP, elf.SHT_SYMTAB_SHNDX)
 
 
 def read_object(data: bytes, *, name: str) -> ObjectFile:
@@ -38,8 +40,11 @@ def read_object(data: bytes, *, name: str) -> ObjectFile:
         elif header.type in _CONTENT:
             indices[header.index] = len(result.sections)
             result.sections.append(_section(tables, header))
-        elif header.type == elf.SHT_GROUP or header.flags & elf.SHF_GROUP:
-            raise tables.fault("COMDAT groups are not supported", header.name)
+        elif header.type not in _TABLES:
+            if header.flags & elf.SHF_ALLOC:
+                raise tables.fault(f"loaded sections of type {header.type:#x} are not supported", header.name)
+            indices[header.index] = len(result.sections)
+            result.sections.append(_section(tables, header))
         elif header.type == elf.SHT_SYMTAB_SHNDX:
             raise tables.fault("extended section numbers are not supported", header.name)
         elif header.type == elf.SHT_REL and tables.section(header.info, header.name).flags & elf.SHF_ALLOC:
@@ -51,12 +56,12 @@ def read_object(data: bytes, *, name: str) -> ObjectFile:
     for header in tables.sections[1:]:
         if header.type == elf.SHT_RELA:
             _relocations(tables, header, symtab, len(entries), indices, result)
+        elif header.type == elf.SHT_GROUP:
+            result.groups.append(_group(tables, header, symtab, len(entries), indices))
     return result
 
 
 def _section(tables: ElfTables, header: SectionHeader) -> ObjectSection:
-    if header.flags & elf.SHF_GROUP:
-        raise tables.fault("COMDAT groups are not supported", header.name)
     if header.alignment & (header.alignment - 1) or header.alignment > MAXIMUM_ALIGNMENT:
         raise tables.fault(
             f"alignment {header.alignment} is no power of two up to {MAXIMUM_ALIGNMENT}", header.name
@@ -94,9 +99,10 @@ def _symbols(
                 raise tables.fault(f"section number {entry.section:#x} is not supported", where)
             home = tables.section(entry.section, where)
             section = indices.get(home.index)
-            if section is None:
+            # Compilers also make section symbols for tables; nothing that is loaded refers to those.
+            if section is None and kind != "section":
                 raise tables.fault(f"lies in {home.name}, which holds no program bytes", where)
-            if entry.value > result.sections[section].size:
+            if section is not None and entry.value > result.sections[section].size:
                 raise tables.fault(f"offset {entry.value:#x} is outside its section", where)
         result.symbols.append(
             ObjectSymbol(
@@ -110,6 +116,26 @@ def _symbols(
                 entry.other == elf.STV_HIDDEN,
             )
         )
+
+
+def _group(
+    tables: ElfTables,
+    header: SectionHeader,
+    symtab: SectionHeader | None,
+    symbols: int,
+    indices: dict[int, int],
+) -> Group:
+    data = tables.content(header)
+    if symtab is None or header.link != symtab.index or not 0 < header.info < symbols:
+        raise tables.fault(f"the group's signature is symbol {header.info} of {symbols}", header.name)
+    if header.entry_size != 4 or len(data) % 4 or not data:
+        raise tables.fault(f"has entries of {header.entry_size} bytes in {len(data)}", header.name)
+    flags, *members = struct.unpack(f"<{len(data) // 4}I", data)
+    if flags & ~elf.GRP_COMDAT:
+        raise tables.fault(f"unknown group flags {flags:#x}", header.name)
+    # Relocation sections go with their targets, so only content needs remembering.
+    kept = [indices[member] for member in members if tables.section(member, header.name).index in indices]
+    return Group(header.info - 1, tuple(kept), bool(flags & elf.GRP_COMDAT))
 
 
 def _relocations(

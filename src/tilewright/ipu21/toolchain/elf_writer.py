@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -116,16 +117,40 @@ def _flag_bits(letters: str) -> int:
 def write_object(item: ObjectFile) -> bytes:
     """Bytes of a relocatable file. Raises ObjectError when the object cannot be expressed in ELF32."""
     outputs: list[_Output] = []
-    for section in item.sections:
+    with_relocations = [index for index, section in enumerate(item.sections) if section.relocations]
+    first = len(item.groups) + 1  # header number of the object's first section; groups must precede members
+    first_relocation = first + len(item.sections)
+    symtab_index = first_relocation + len(with_relocations)
+    if symtab_index + 3 >= elf.SHN_LORESERVE:
+        raise ObjectError(f"{len(item.sections)} sections are more than ELF32 can number", where=item.name)
+    grouped = {member for group in item.groups for member in group.members}
+    for group in item.groups:
+        members = [first + member for member in group.members]
+        members += [
+            first_relocation + number
+            for number, index in enumerate(with_relocations)
+            if index in group.members
+        ]
+        data = struct.pack(f"<{len(members) + 1}I", elf.GRP_COMDAT if group.comdat else 0, *members)
+        outputs.append(
+            _Output(
+                ".group",
+                elf.SHT_GROUP,
+                0,
+                data,
+                len(data),
+                4,
+                link=symtab_index,
+                info=group.signature + 1,
+                entry_size=4,
+            )
+        )
+    for index, section in enumerate(item.sections):
         kind = elf.SHT_NOBITS if section.nobits else elf.SHT_PROGBITS
         data = b"" if section.nobits else section.data
         size = section.size if section.nobits else len(data)
-        outputs.append(_Output(section.name, kind, _flag_bits(section.flags), data, size, section.alignment))
-
-    with_relocations = [index for index, section in enumerate(item.sections) if section.relocations]
-    symtab_index = len(outputs) + len(with_relocations) + 1
-    if symtab_index + 3 >= elf.SHN_LORESERVE:
-        raise ObjectError(f"{len(item.sections)} sections are more than ELF32 can number", where=item.name)
+        flags = _flag_bits(section.flags) | (elf.SHF_GROUP if index in grouped else 0)
+        outputs.append(_Output(section.name, kind, flags, data, size, section.alignment))
     for index in with_relocations:
         section = item.sections[index]
         data = b"".join(
@@ -136,12 +161,12 @@ def write_object(item: ObjectFile) -> bytes:
             _Output(
                 ".rela" + section.name,
                 elf.SHT_RELA,
-                elf.SHF_INFO_LINK,
+                elf.SHF_INFO_LINK | (elf.SHF_GROUP if index in grouped else 0),
                 data,
                 len(data),
                 4,
                 link=symtab_index,
-                info=index + 1,
+                info=first + index,
                 entry_size=elf.RELA.size,
             )
         )
@@ -159,7 +184,7 @@ def write_object(item: ObjectFile) -> bytes:
             if symbol.absolute
             else elf.SHN_UNDEF
             if symbol.section is None
-            else symbol.section + 1
+            else first + symbol.section
         )
         table += elf.SYMBOL.pack(
             strings.add(symbol.name),

@@ -59,7 +59,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Words of an instruction, and the relocation its first word needs, if any: type, value, where it is written."""
+    """Words of an instruction, and the relocation of the first, if any: type, value, where written."""
 
     words: tuple[int, ...]
     relocation: tuple[int, Address, int] | None = None

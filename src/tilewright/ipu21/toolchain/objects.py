@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 CODE_FILL = 0x19E00000
 """`nop`, the vendor's padding of text sections (known)."""
 
-BINDINGS = ("local", "global", "weak")
-SYMBOL_TYPES = ("notype", "object", "function", "section", "file")
-
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
@@ -26,7 +23,10 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True)
 class ObjectSymbol:
-    """`section` is an index into the object's sections, None when undefined or absolute."""
+    """A symbol. `section` is an index into the object's sections, None when undefined or absolute.
+
+    `binding` is local, global or weak; `type` is notype, object, function, section or file.
+    """
 
     name: str
     value: int = 0
@@ -65,6 +65,15 @@ class ObjectSection:
         return "x" in self.flags
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Sections (indices) that stay or go together; of those with one signature a link keeps the first."""
+
+    signature: int
+    members: tuple[int, ...]
+    comdat: bool = True
+
+
 @dataclass(slots=True)
 class ObjectFile:
     """A relocatable object. Local symbols come before the others, as ELF wants them."""
@@ -72,6 +81,14 @@ class ObjectFile:
     name: str = "<object>"
     sections: list[ObjectSection] = field(default_factory=list)
     symbols: list[ObjectSymbol] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+
+    def signature(self, group: Group) -> str:
+        """The name that identifies a group: that of its symbol, or of the section its symbol stands for."""
+        symbol = self.symbols[group.signature]
+        if not symbol.name and symbol.section is not None:
+            return self.sections[symbol.section].name
+        return symbol.name
 
     def section(self, name: str) -> ObjectSection:
         """The first section of that name. Raises KeyError."""

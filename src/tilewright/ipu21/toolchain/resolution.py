@@ -22,10 +22,26 @@ class Definition:
 
 @dataclass(slots=True)
 class Globals:
-    """The definition each global name has in this link."""
+    """The definition each global name has in this link, and the sections that lost to an equal group."""
 
     definitions: dict[str, Definition] = field(default_factory=dict)
     owners: dict[str, int] = field(default_factory=dict)
+    discarded: frozenset[SectionId] = frozenset()
+
+
+def discarded_sections(objects: Sequence[ObjectFile]) -> frozenset[SectionId]:
+    """Members of every COMDAT group whose signature an earlier group has."""
+    signatures: set[str] = set()
+    discarded: set[SectionId] = set()
+    for number, item in enumerate(objects):
+        for group in item.groups:
+            if not group.comdat:
+                continue
+            name = item.signature(group)
+            if name in signatures:
+                discarded.update((number, member) for member in group.members)
+            signatures.add(name)
+    return frozenset(discarded)
 
 
 def own_definition(number: int, symbol: ObjectSymbol) -> Definition:
@@ -40,7 +56,7 @@ def resolve_globals(objects: Sequence[ObjectFile], externals: Mapping[str, int])
 
     Raises LinkError naming every pair of strong definitions.
     """
-    result = Globals()
+    result = Globals(discarded=discarded_sections(objects))
     weak: dict[str, Definition] = {}
     weak_owners: dict[str, int] = {}
     duplicates: list[str] = []
@@ -51,6 +67,8 @@ def resolve_globals(objects: Sequence[ObjectFile], externals: Mapping[str, int])
             if symbol.binding == "local" or not symbol.defined or symbol.name in externals:
                 continue
             definition = own_definition(number, symbol)
+            if definition.section in result.discarded:
+                continue  # the group that stays defines it
             if symbol.binding == "weak":
                 if symbol.name not in weak:
                     weak[symbol.name] = definition
@@ -101,6 +119,11 @@ def reachable(
         if section is None or section in kept:
             return
         item = objects[section[0]]
+        if section in globals_.discarded:
+            name = item.sections[section[1]].name
+            raise LinkError(
+                f"{why} leads into {name}, which another object's group replaces", where=item.name
+            )
         if not item.sections[section[1]].allocated:
             raise LinkError(
                 f"{why} leads into {item.sections[section[1]].name}, which is not loaded", where=item.name
@@ -111,7 +134,7 @@ def reachable(
     if roots is None:
         for number, item in enumerate(objects):
             for index, section in enumerate(item.sections):
-                if section.allocated:
+                if section.allocated and (number, index) not in globals_.discarded:
                     keep((number, index), section.name)
     else:
         for name in roots:

@@ -29,7 +29,6 @@ class Symbol:
     type: str = "notype"
     size: Value | None = None
     defined_by: Statement | None = None
-    used_by: tuple[Statement, int] | None = None
 
     @property
     def private(self) -> bool:

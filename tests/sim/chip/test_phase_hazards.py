@@ -175,6 +175,27 @@ def test_sends_that_overlap() -> None:
     check(replace(sender, log=log), receiver)
 
 
+def test_loopback_needs_another_receiver() -> None:
+    """A tile may be one of the receivers of its own multicast, but not the only one."""
+    source = 0
+    time, _ = route(source, source)
+    x = RELEASE + SEND_EVENT + time + 1
+    log = items(
+        (0, RELEASE + SEND_EVENT, COUNT, 0x60000, 3, 0x5C000),
+        (1, x, 0, source, 0, 0x5C004),
+        (1, x + COUNT, 0, NEUTRAL, 0, 0x5C004),
+        (2, x + 52, 0, 0x64000, 0, 0x5C008),
+    )
+    sender = Party(np.array([source], np.int64), log, NEUTRAL, close=RELEASE + 1000, code=(0x5C000, 0x5C010))
+    _, receiver = phase()
+    check(sender, receiver)
+    error = fails("heard by nobody but the tile that sends", sender, tile=0, without="loopback")
+    assert (error.address, error.event) == (0x5C000, SEND_EVENT)
+    late = receiver.log.copy()
+    late["clock"][:2] += COUNT
+    fails("heard by nobody", sender, replace(receiver, log=late), tile=0)
+
+
 def test_a_silent_source_is_allowed() -> None:
     _, receiver = phase()
     other, _ = phase(source=64)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import DeviceError, SimulationError
 from tilewright.ipu21.machine.memory import TILE_BASE
+from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.device import SimulatedDevice
 from tilewright.package.records import Package
 
@@ -379,6 +380,26 @@ def test_profile_marks_become_intervals(make_device: MakeDevice) -> None:
         assert sync["end"].tolist() == [phase.release]
         device.clear_intervals()
         assert len(device.intervals()) == 0
+
+
+def test_endless_loop() -> None:
+    package = example.worked_package(
+        odd_tiles={7: changed(example.CLASS_C, {0x4C040: 0x40800000 | 0x4C040 >> 2})}
+    )
+    with SimulatedDevice(checks=Checks(budget=2_000_000)) as device:
+        with pytest.raises(SimulationError, match="still running") as error:
+            run_all(device, package)
+        assert error.value.tile == 7
+        assert "0x4c040" in str(error.value)
+
+
+def test_exceptions_name_tile_and_instruction() -> None:
+    package = example.worked_package(odd_tiles={7: changed(example.CLASS_C, {0x4C040: 0x41801000})})
+    with SimulatedDevice() as device, pytest.raises(SimulationError, match="trap") as error:
+        run_all(device, package)
+    assert (error.value.tile, error.value.context, error.value.address) == (7, "supervisor", 0x4C040)
+    assert error.value.symbol == "start+0x2c"
+    assert error.value.category == "program"
 
 
 def test_misuse_of_the_device() -> None:

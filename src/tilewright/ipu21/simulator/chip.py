@@ -8,6 +8,7 @@ meet only there.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,7 @@ COUNT_BITS = 17
 RUN_BUDGET = 1_000_000
 """Instructions a tile may issue before the chip looks up, so that it can be interrupted."""
 BARRIERS_KEPT = 4096
+"""Length of the record of the latest barriers."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Chip:
         self.port = port
         self.credit = 0
         self.classes = load_classes(package, engines)
-        self.barriers: list[BarrierRecord] = []
+        self.barriers: deque[BarrierRecord] = deque(maxlen=BARRIERS_KEPT)
         self.barrier_count = 0
         self._images = package.images
         self._symbols = Symbols(package)
@@ -332,9 +334,8 @@ class Chip:
 
     def _record(self, done: Completion) -> None:
         self.barrier_count += 1
-        if len(self.barriers) < BARRIERS_KEPT:
-            arrived = done.arrived + self._absent
-            self.barriers.append(BarrierRecord(done.group, arrived, done.excused, done.last, done.release))
+        arrived = done.arrived + self._absent
+        self.barriers.append(BarrierRecord(done.group, arrived, done.excused, done.last, done.release))
 
     def _pass(self, group: TileClass, done: Completion) -> None:
         """What a completed barrier does to one class."""

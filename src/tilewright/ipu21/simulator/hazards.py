@@ -33,7 +33,8 @@ class PhaseChecks:
 
     windows: words that arrive after the row's end. unscheduled: words that reach a tile which sits the phase
     out. conflicts: memory elements. workers: workers that run while words arrive. data_count:
-    INCOMING_DCOUNT 1 in every phase with traffic (its role is open).
+    INCOMING_DCOUNT 1 in every phase with traffic (its role is open). loopback: words that only their own
+    sender hears, which does not work (known).
     """
 
     windows: bool = True
@@ -41,6 +42,7 @@ class PhaseChecks:
     conflicts: bool = True
     workers: bool = True
     data_count: bool = True
+    loopback: bool = True
 
 
 def elements(address: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -68,6 +70,8 @@ def check_phase(traffic: Traffic, pieces: NDArray[np.void], checks: PhaseChecks)
     if checks.windows:
         close = np.array([p.close if p.active else 1 << 62 for p in parties], np.int64) - traffic.release
         _windows(pieces, receiving, close)
+    if checks.loopback:
+        _heard_by_others(traffic, pieces)
     if checks.workers:
         _workers(pieces, receiving, np.array([p.workers for p in parties], np.int64))
     if checks.data_count:
@@ -121,6 +125,28 @@ def _unscheduled(pieces: NDArray[np.void], receiving: NDArray[np.int64], active:
             event=int(piece["write_event"]),
             hint="leave INCOMING_MUX neutral (0x640)",
         )
+
+
+def _heard_by_others(traffic: Traffic, pieces: NDArray[np.void]) -> None:
+    """A tile hears its own words only as one of several receivers."""
+    own = pieces["source"] == pieces["destination"]
+    others = pieces[~own & np.isin(pieces["run"], pieces["run"][own])]
+    for piece in pieces[own]:
+        end = piece["read_event"] + piece["items"]
+        with_it = (
+            (others["run"] == piece["run"])
+            & (others["read_event"] < end)
+            & (others["read_event"] + others["items"] > piece["read_event"])
+        )
+        if not with_it.any():
+            run = traffic.runs[piece["run"]]
+            raise SimulationError(
+                f"{piece['items']} items are heard by nobody but the tile that sends them",
+                tile=int(piece["source"]),
+                address=int(run["pc"]),
+                event=int(piece["read_event"]),
+                hint="copy within the tile; a tile hears itself only beside another receiver",
+            )
 
 
 def _windows(pieces: NDArray[np.void], receiving: NDArray[np.int64], close: NDArray[np.int64]) -> None:

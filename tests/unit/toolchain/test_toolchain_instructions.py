@@ -32,11 +32,11 @@ def instructions(draw: st.DrawFn, form: Form) -> tuple[int, ...]:
     return tuple(operands)
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.text)
+# An rpt needs a body behind it; test_toolchain_repeat.py has those.
+@pytest.mark.parametrize(
+    "form", [form for form in FORMS if form.mnemonic != "rpt"], ids=lambda form: form.text
+)
 def test_every_form_assembles_to_its_encoding(form: Form) -> None:
-    if form.mnemonic == "rpt":
-        pytest.skip("a body must follow; see test_toolchain_repeat.py")
-
     @given(st.data())
     def check(data: st.DataObject) -> None:
         operands = data.draw(instructions(form))

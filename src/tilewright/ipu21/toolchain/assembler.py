@@ -449,9 +449,10 @@ def assemble(
 ) -> ObjectFile:
     """Assemble a source in the vendor's syntax.
 
-    `.supervisor` and `.worker` say which instructions are legal from there on; before either, all are. Names that
-    are never defined become undefined globals. An address in an instruction becomes the relocation its field has;
-    immediates take the sign-extended encoding when the value fits it, as the vendor's assembler does (known).
+    `.supervisor` and `.worker` say which instructions are legal from there on; before either, all are. Names
+    that are never defined become undefined globals. An address in an instruction becomes the relocation its
+    field has; immediates take the sign-extended encoding when the value fits, as in the vendor's assembler
+    (known).
 
     Args:
         source: text; comments are `#`, `//` and `/* */`.

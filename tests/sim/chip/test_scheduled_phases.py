@@ -1,6 +1,6 @@
 """Rows of the project's scheduler on the simulated chip with every check on: bytes arrive, no rule breaks.
 
-Scheduler and simulator share only route times, memory map and instruction encodings, so each judges the other.
+The two share only route times, memory map and instruction encodings, so each judges the other.
 """
 
 from __future__ import annotations

@@ -92,10 +92,14 @@ def _print(result: DigitsResult) -> None:
     output.print(table)
     _print_disagreements(result)
     output.print("\nNext:")
-    output.print("  tilewright compile digits -o digits.ipuexe --tiles 64    keep the package")
-    output.print("  tilewright inspect digits.ipuexe                         see what is in it")
-    output.print("  examples/quickstart.py                                   the same from Python")
-    output.print("  docs/architecture.md                                     how it works")
+    compile_command = f"tilewright compile digits -o digits.ipuexe --tiles {result.tiles}"
+    for what, why in (
+        (compile_command, "keep the package"),
+        ("tilewright inspect digits.ipuexe", "see what is in it"),
+        ("examples/quickstart.py", "the same from Python"),
+        ("docs/architecture.md", "how it works"),
+    ):
+        output.print(f"  {what:55}  {why}")
 
 
 def _print_disagreements(result: DigitsResult) -> None:

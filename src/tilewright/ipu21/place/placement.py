@@ -79,7 +79,8 @@ def _explain(
 ) -> PlacementError:
     plan = work.plan
     step, peak = error.peak()
-    room = REGION1_BASE - standard_start + LOADABLE_END - REGION1_BASE
+    interleaved = LOADABLE_END - REGION1_BASE
+    room = REGION1_BASE - standard_start + interleaved
     largest = "; ".join(
         f"{r.name} {r.bytes:,} bytes for {r.owner}, {_lifetime(plan, r.first, r.last)}"
         for r in error.largest()
@@ -87,7 +88,8 @@ def _explain(
     kind = "interleaved memory" if error.request.interleaved else "memory"
     return PlacementError(
         f"no room in {kind} for {error.request.name} ({error.request.bytes:,} bytes): "
-        f"{peak:,} bytes live at {_step_name(plan, step)}, {room:,} available; largest: {largest}",
+        f"{peak:,} bytes live at {_step_name(plan, step)}, {room:,} available, {interleaved:,} of them "
+        f"interleaved; largest: {largest}",
         where=f"tile class {tile_class.index} ({len(tile_class.tiles)} tiles)",
     )
 

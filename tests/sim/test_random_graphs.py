@@ -1,0 +1,165 @@
+"""Random graphs of awkward shapes on random tile counts, with every read of unwritten memory an error.
+
+Every value is an output, so each operator is judged on its own: its reference gets the operands the chip
+really had, and the chip's result must lie within the operator's tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import tilewright as tw
+from tilewright.graph import Graph
+from tilewright.ipu21.simulator.checks import Checks
+from tilewright.ipu21.simulator.device import SimulatedDevice
+from tilewright.operators import operator
+
+pytestmark = pytest.mark.sim
+
+Array = NDArray[np.float32]
+
+SIZES = st.sampled_from([1, 2, 3, 5, 7, 13, 15, 16, 17, 18, 19, 29, 31, 32, 33, 48, 53, 64, 97, 101, 127, 160])
+TILES = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 13, 16, 29, 64, 97])
+
+
+def run(graph: Graph, inputs: Mapping[str, Array], tiles: int) -> dict[str, Array]:
+    """Results of two runs of one session, which must be the same."""
+    package = tw.compile(graph, tiles=tiles)
+    with SimulatedDevice(checks=Checks(poison=True)) as device, tw.Session(device, package) as session:
+        first = session.run(inputs)
+        second = session.run(inputs)
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name])
+    return first
+
+
+def judge(graph: Graph, inputs: Mapping[str, Array], results: Mapping[str, Array], splits: int) -> None:
+    """Each operation against its reference on the operands the chip had."""
+    held: dict[int, Any] = {value.id: inputs[value.name] for value in graph.inputs}
+    held |= {value.id: data for value, data in graph.constants}
+    names = {value.id: name for name, value in graph.outputs}
+    for operation in graph.operations:
+        rule = operator(operation.name)
+        operands = [held[value.id] for value in operation.operands]
+        expected = rule.reference(operation.attributes, *operands)
+        found = results[names[operation.result.id]]
+        options = {"splits": splits} if operation.name == "matmul" else {}
+        violation = rule.tolerance(operation.attributes, *operands, **options).violation(found, expected)
+        assert violation is None, f"{operation}: {violation}"
+        held[operation.result.id] = found
+
+
+@settings(max_examples=60)
+@given(m=SIZES, k=SIZES, n=SIZES, tiles=TILES, seed=st.integers(0, 2**32 - 1))
+def test_products_of_awkward_shapes(m: int, k: int, n: int, tiles: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    x = generator.standard_normal((m, k)).astype(np.float32)
+    w = (generator.standard_normal((k, n)) / np.sqrt(k)).astype(np.float32)
+    graph = tw.trace(lambda x: {"y": x @ w}, x=tw.TensorType((m, k)))
+    judge(graph, {"x": x}, run(graph, {"x": x}, tiles), splits=tiles)
+
+
+def _bias(x: Any, w: Array, extra: dict[str, Array]) -> dict[str, Any]:
+    h = x @ w
+    s = h + extra["row"]
+    return {"h": h, "s": s, "y": tw.ops.gelu(s)}
+
+
+def _residual(x: Any, w: Array, extra: dict[str, Array]) -> dict[str, Any]:
+    h = x @ w
+    g = tw.ops.gelu(h)
+    return {"h": h, "g": g, "y": g + h}
+
+
+def _broadcasts(x: Any, w: Array, extra: dict[str, Array]) -> dict[str, Any]:
+    h = x @ w
+    s = h + extra["column"]
+    t = extra["full"] + s
+    u = t + extra["scalar"]
+    return {"h": h, "s": s, "t": t, "u": u}
+
+
+def _two_products(x: Any, w: Array, extra: dict[str, Array]) -> dict[str, Any]:
+    h = x @ w
+    g = tw.ops.gelu(h)
+    return {"h": h, "g": g, "y": g @ extra["second"]}
+
+
+def _shared_operand(x: Any, w: Array, extra: dict[str, Array]) -> dict[str, Any]:
+    a = x @ w
+    b = x @ extra["other"]
+    return {"a": a, "b": b, "y": a + b}
+
+
+@settings(max_examples=60)
+@given(
+    build=st.sampled_from([_bias, _residual, _broadcasts, _two_products, _shared_operand]),
+    m=SIZES,
+    k=SIZES,
+    n=SIZES,
+    p=SIZES,
+    tiles=TILES,
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_small_networks(
+    build: Callable[[Any, Array, dict[str, Array]], dict[str, Any]],
+    m: int,
+    k: int,
+    n: int,
+    p: int,
+    tiles: int,
+    seed: int,
+) -> None:
+    generator = np.random.default_rng(seed)
+
+    def normal(*shape: int) -> Array:
+        return generator.standard_normal(shape).astype(np.float32)
+
+    x, w = normal(m, k), normal(k, n) / np.float32(np.sqrt(k))
+    extra = {
+        "row": normal(n),
+        "column": normal(m, 1),
+        "full": normal(m, n),
+        "scalar": normal(1),
+        "second": normal(n, p) / np.float32(np.sqrt(n)),
+        "other": normal(k, n) / np.float32(np.sqrt(k)),
+    }
+    graph = tw.trace(lambda x: build(x, w, extra), x=tw.TensorType((m, k)))
+    judge(graph, {"x": x}, run(graph, {"x": x}, tiles), splits=tiles)
+
+
+@settings(max_examples=15)
+@given(m=SIZES, k=SIZES, n=SIZES, tiles=TILES, seed=st.integers(0, 2**32 - 1))
+def test_values_computed_in_place(m: int, k: int, n: int, tiles: int, seed: int) -> None:
+    """Without outputs in between, operations overwrite their operands; the result stays near NumPy's."""
+    generator = np.random.default_rng(seed)
+    x = generator.standard_normal((m, k)).astype(np.float32)
+    w = (generator.standard_normal((k, n)) / np.sqrt(k)).astype(np.float32)
+    v = (generator.standard_normal((n, n)) / np.sqrt(n)).astype(np.float32)
+    bias = generator.standard_normal(n).astype(np.float32)
+
+    def network(x: Any) -> Any:
+        h = tw.ops.gelu(x @ w + bias)
+        return tw.ops.gelu(h @ v + bias) + h
+
+    graph = tw.trace(network, x=tw.TensorType((m, k)))
+    (found,) = run(graph, {"x": x}, tiles).values()
+    expected = network(x)
+    np.testing.assert_allclose(found, expected, atol=0.01 * (1 + float(np.abs(expected).max())))
+
+
+def test_higher_ranks_are_matrices() -> None:
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((3, 5, 24)).astype(np.float32)
+    w = generator.standard_normal((24, 20)).astype(np.float32)
+    graph = tw.trace(lambda x: {"y": x @ w}, x=tw.TensorType((3, 5, 24)))
+    results = run(graph, {"x": x}, 6)
+    assert results["y"].shape == (3, 5, 20)
+    judge(graph, {"x": x}, results, splits=6)

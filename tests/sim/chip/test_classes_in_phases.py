@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from chip_rows import route
 from fake_tile import FakeTiles
-from phase_program import BYSTANDER, TARGET_DATA, assemble, receiver_row, sender_row
+from phase_program import (
+    ACTIVE,
+    BYSTANDER,
+    ROW,
+    TARGET_DATA,
+    assemble,
+    receiver_row,
+    row,
+    sender_row,
+    wait_until,
+)
 
 from tilewright.errors import SimulationError
 from tilewright.ipu21.machine.memory import TILE_BASE
@@ -96,3 +106,23 @@ def test_idle_tiles_are_one_tile() -> None:
     assert sorted(len(group.members) for group in device.chip.classes) == [1, 1, 1470]
     assert [b.arrived + b.excused for b in device.chip.barriers] == [1472, 1472]
     assert np.all(device.supervisor_states() == 0)
+
+
+def test_a_pointer_outlives_a_phase_without_traffic() -> None:
+    """Tile 53 sets its pointer in one phase and receives in the next without setting it again."""
+    again = {0x4C04C: 0x41800003, 0x4C050: 0x18A00000 | (ROW + 0x100) >> 2}
+    twice = {**ACTIVE, **again}
+    sitting = {**BYSTANDER, 0x4C034: 0x40C00000, 0x4C038: 0x41800001}
+    data = bytes(range(32))
+    x = 150 + route(0, 53)[0] + 1
+    pointer = row(0x60000000 | 9 << 19 | TARGET_DATA // 4, wait_until(5))
+    listen = row(0x64000000 | x - 1 << 14, 0x64000000 | 7 << 14 | 0x640, wait_until(80))
+    quiet = row(wait_until(5))
+    rows = {
+        (0,): quiet + bytes(0x100 - len(quiet)) + sender_row(150, 8, 1),
+        (53,): pointer + bytes(0x100 - len(pointer)) + listen,
+    }
+    package = assemble(rows, {0: data}, others=sitting, programs={0: twice, 53: twice})
+    device = run(package)
+    assert received(device, 53, 9) == data + bytes(4)
+    assert [b.arrived for b in device.chip.barriers] == [1472, 2, 2]

@@ -149,9 +149,10 @@ class Chip:
 
     def _stopped(self, group: TileClass, stop: Stop) -> None:
         """Takes what a tile has logged, and acts on its stop."""
-        marks = group.tile.take_marks()
-        if len(marks):
-            group.marks.append(marks)
+        if group.watched:
+            marks = group.tile.take_marks()
+            if len(marks):
+                group.marks.append(marks)
         log = group.tile.take_log()
         if group.active:
             group.items = np.concatenate([group.items, log]) if len(group.items) else log

@@ -49,7 +49,7 @@ class TileClass:
         mux, mux_pair, format, data_count: their registers when that phase began.
         start: address at which the supervisor continued after that phase's barrier.
         items: log of that phase. sends: sends outside phases, not yet served.
-        marks: profile marks so far, (step, clock) arrays in order.
+        marks: profile marks so far, (step, clock) arrays in order. watched: whether there are any to come.
         spent: instructions since the last stop that was not the budget's.
     """
 
@@ -70,6 +70,7 @@ class TileClass:
     sends: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
     marks: list[NDArray[np.void]] = field(default_factory=list)
     spent: int = 0
+    watched: bool = False
 
     @property
     def runs(self) -> bool:
@@ -156,7 +157,7 @@ def load_classes(package: Package, engines: Engines) -> list[TileClass]:
         if image.mark_table != NO_MARKS:
             table = package.profile.mark_tables[image.mark_table]
             tile.set_watch(table["address"].astype(np.int64), table["step"].astype(np.int64))
-        classes.append(TileClass(tile, ids, index))
+        classes.append(TileClass(tile, ids, index, watched=image.mark_table != NO_MARKS))
     return classes
 
 

@@ -416,3 +416,15 @@ def test_misuse_of_the_device() -> None:
     device.close()
     with pytest.raises(DeviceError, match="no package is loaded"):
         device.write_mark("gs2", 1)
+
+
+@pytest.mark.parametrize("latency", [0, 7, 5000])
+def test_host_time_moves_only_the_host_phases(latency: int) -> None:
+    """However long the port takes, the same bytes arrive and the device's own steps take the same cycles."""
+    with SimulatedDevice(engines=FakeTiles(), host_latency=latency) as device:
+        data = run_all(device, example.worked_package())
+        assert bytes(data[4096:4108]) == example.INPUT
+        barriers = device.chip.barriers
+        assert barriers[3].last - barriers[2].release == 12 + latency
+        assert barriers[4].release - barriers[3].release == 330
+        assert barriers[6].last - barriers[5].release == 32 + latency

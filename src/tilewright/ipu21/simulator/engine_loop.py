@@ -68,8 +68,11 @@ def wait_for_slot(state: Integers, cycle: int) -> int:
     while state[at.ACTIVE]:
         if run_workers(state, cycle):
             return -1
-        if state[at.ACTIVE] == 0 or state[at.BUDGET] <= 0:
+        if state[at.ACTIVE] == 0:
             return cycle
+        if state[at.WORKER_CLOCK] < cycle:
+            # The budget ended before a worker's turn that comes first.
+            return -halt(state, STOP_BUDGET, state[at.WORKER_CLOCK])
         owner = state[at.OWNERS + cycle % WORKER_SLOTS]
         if owner == 0 or cycle < state[at.FIRSTS + owner]:
             return cycle
@@ -124,22 +127,26 @@ def supervisor_step(state: Integers) -> int:
         # A worker may have stored over the instruction while the supervisor waited.
         if word_at(memory_words(state), (pc - TILE_BASE) >> 2) != word:
             return 0
+    if state[at.BUDGET] <= 0:
+        return halt(state, STOP_BUDGET, cycle)
+    state[at.BUDGET] -= 1
     if state[at.WATCHING]:
         mark(state, pc, cycle)
     return supervisor_turn(state, pc, cycle, word, row)
 
 
 def run_tile(state: Integers) -> int:
-    """Run one tile to its next stop, which is then described in its state. Returns the stop number."""
+    """Run one tile to its next stop, which is then described in its state. Returns the stop number.
+
+    Issues exactly as many instructions and bundles as the budget allows; the stop's clock is then the cycle
+    of the next one, and a later run goes on as if there had been no stop.
+    """
     for entry in range(64):
         decode_weight(state, entry)
     stopped = 0
     while stopped == 0:
         if state[at.WAITING]:
             stopped = finish_wait(state)
-        elif state[at.BUDGET] <= 0:
-            stopped = halt(state, STOP_BUDGET, state[at.CLOCK])
         else:
-            state[at.BUDGET] -= 1
             stopped = supervisor_step(state)
     return int(state[at.STOP])

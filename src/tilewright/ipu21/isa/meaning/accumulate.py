@@ -8,9 +8,15 @@ adder is wider than float32 but its details are not public).
 from __future__ import annotations
 
 from .arrays import Singles, Words, single_at, word_at
-from .bits import UNKNOWN_OPERAND, nearest_single, single_value
+from .bits import SINGLE_NAN, UNKNOWN_OPERAND, nearest_single, single_value
 from .float16 import half_value, round_half
 from .registry import whole
+
+
+def read_word(accumulators: Singles, index: int) -> int:
+    """An accumulator as float32 bits; the payload of a NaN is not kept."""
+    value = single_at(accumulators, index)
+    return nearest_single(value) if value == value else SINGLE_NAN
 
 
 @whole("f32v4acc")
@@ -146,8 +152,8 @@ def f32v2gina(x0: int, x1: int, chain: int, accumulators: Singles) -> tuple[int,
     if chain > 3:
         return UNKNOWN_OPERAND, 0
     first = (chain >> 1) * 16 + (chain & 1)
-    low = nearest_single(single_at(accumulators, first))
-    high = nearest_single(single_at(accumulators, first + 2))
+    low = read_word(accumulators, first)
+    high = read_word(accumulators, first + 2)
     _shift_in(first, single_value(x0), single_value(x1), accumulators)
     return low, high
 
@@ -177,7 +183,7 @@ def f16v4gacc(
 @whole("f32v2axpy")
 def f32v2axpy(x0: int, x1: int, y0: int, y1: int, tas: int, accumulators: Singles) -> tuple[int, int]:
     """Deliver A[0], A[2], then A[0, 2] := $TAS * x + y (known)."""
-    low, high = nearest_single(single_at(accumulators, 0)), nearest_single(single_at(accumulators, 2))
+    low, high = read_word(accumulators, 0), read_word(accumulators, 2)
     factor = single_value(tas)
     accumulators[0] = factor * single_value(x0) + single_value(y0)
     accumulators[2] = factor * single_value(x1) + single_value(y1)

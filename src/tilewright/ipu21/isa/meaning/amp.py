@@ -14,8 +14,9 @@ Weight arrays: `weights[64 * phase + 16 * element + unit]` holds the half weight
 
 from __future__ import annotations
 
+from .accumulate import read_word
 from .arrays import Doubles, Singles, single_at
-from .bits import UNKNOWN_OPERAND, nearest_single, single_value
+from .bits import UNKNOWN_OPERAND, single_value
 from .float16 import half_value, round_half
 from .registry import whole
 
@@ -171,7 +172,7 @@ def f16v4sisoamp(
     if units == 0:
         return UNKNOWN_OPERAND, 0
     multiply_halves(x0, x1, flags & 15, units, 1, accumulators, weights)
-    low, high = nearest_single(single_at(accumulators, 1)), nearest_single(single_at(accumulators, 3))
+    low, high = read_word(accumulators, 1), read_word(accumulators, 3)
     shift_set(0, units, single_value(p0), single_value(p1), accumulators)
     return low, high
 
@@ -212,7 +213,7 @@ def f32sisoamp(
     multiply_single(x, flags & 15, units, 1, accumulators, single_weights)
     if flags & 1:
         return 0, 0
-    low, high = nearest_single(single_at(accumulators, 1)), nearest_single(single_at(accumulators, 3))
+    low, high = read_word(accumulators, 1), read_word(accumulators, 3)
     shift_set(0, units, single_value(p0), single_value(p1), accumulators)
     return low, high
 
@@ -227,7 +228,7 @@ def f32sisov2amp(
         return UNKNOWN_OPERAND, 0
     multiply_single(x, flags & 15, units, 2, accumulators, single_weights)
     first = 8 * (flags & 1)
-    low = nearest_single(single_at(accumulators, 2 * first + 1))
-    high = nearest_single(single_at(accumulators, 2 * first + 3))
+    low = read_word(accumulators, 2 * first + 1)
+    high = read_word(accumulators, 2 * first + 3)
     shift_set(first, units, single_value(p0), single_value(p1), accumulators)
     return low, high

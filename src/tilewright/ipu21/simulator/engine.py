@@ -1,4 +1,4 @@
-"""What the chip needs from simulated tiles. `tiles.CompiledTiles` provides it; tests bring another provider."""
+"""What the chip needs from simulated tiles. `tiles.CompiledTiles` provides it; tests bring another one."""
 
 from __future__ import annotations
 

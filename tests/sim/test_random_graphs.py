@@ -25,7 +25,9 @@ pytestmark = pytest.mark.sim
 
 Array = NDArray[np.float32]
 
-SIZES = st.sampled_from([1, 2, 3, 5, 7, 13, 15, 16, 17, 18, 19, 29, 31, 32, 33, 48, 53, 64, 97, 101, 127, 160])
+SIZES = st.sampled_from(
+    [1, 2, 3, 5, 7, 13, 15, 16, 17, 18, 19, 29, 31, 32, 33, 48, 53, 64, 97, 101, 127, 160]
+)
 TILES = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 13, 16, 29, 64, 97])
 
 

@@ -40,5 +40,5 @@ def test_a_model_no_chip_can_hold_says_so() -> None:  # its input alone has 1 Gi
 
 @pytest.mark.parametrize("tiles", [0, -1, 1473])
 def test_impossible_tile_counts(tiles: int) -> None:
-    with pytest.raises(UsageError, match="1472|1,472"):
+    with pytest.raises(UsageError, match=r"1,472"):
         tw.compile(product(4, 16, 16), tiles=tiles)

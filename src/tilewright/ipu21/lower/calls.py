@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..plan.layout import MICRO
+from ..plan.movement import RECORD_BYTES
 from ..plan.steps import Compute, Plan
-from .fragments import RECORD_BYTES
 
 Array = NDArray[np.int64]
 

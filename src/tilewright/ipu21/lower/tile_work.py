@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..plan.movement import COPY, Traffic, gather, retile
 from ..plan.steps import Compute, Exchange, Gather, Plan
 from .calls import Call, lower_call
-from .fragments import COPY, Traffic, gather, retile
 
 
 @dataclass
@@ -81,7 +81,7 @@ def _phase(plan: Plan, step: Exchange) -> Phase:
     for move in step.moves:
         source, destination = plan.buffers[move.source].layout, plan.buffers[move.destination].layout
         if isinstance(move, Gather):
-            traffic = gather(move, source, plan.buffers[move.result].layout)
+            traffic = gather(source, plan.buffers[move.result].layout, move.parts, move.stride)
         else:
             traffic = retile(source, destination)
         active[traffic.fragments["source"]] = True

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..kernels import KERNELS
 from ..machine.timing import BARRIER_INTERNAL
+from .movement import Load
 
-PHASE_FIXED = BARRIER_INTERNAL + 150
-"""Barrier, worker drain, row entry, and the route time of the first and last word (derived)."""
-SCHEDULE_LENGTH = 1.12
-"""Length of a schedule over its busiest receiver's words, for regular phases (derived)."""
-FRAGMENT = 8
-"""Cycles a change of source adds at a receiver: controls, and senders that are not adjacent (assumed)."""
+PHASE_FIXED = BARRIER_INTERNAL + 170
+"""Barrier, worker drain, row entry, route time of the first and last word (fitted to the simulator)."""
+SCHEDULE_LENGTH = 1.03
+"""Length of a schedule over its busiest receiver's words, for regular phases (fitted to the simulator)."""
+FRAGMENT = 1
+"""Cycles a change of source adds at a receiver (fitted to the simulator)."""
+CALL = 12
+"""Cycles to load a kernel's registers and call it (fitted to the simulator)."""
 
 
 def exchange(words: Any, fragments: Any) -> Any:
     """Cycles of one phase whose busiest receiver takes `words` in `fragments` pieces (0 words: no phase)."""
     return (words > 0) * (PHASE_FIXED + SCHEDULE_LENGTH * words + FRAGMENT * fragments)
+
+
+def move(load: Load) -> float:
+    """Cycles of a move whose traffic is known: local copies, then the phase."""
+    copies = load.copies * (CALL + int(KERNELS["copy_u64"].cycles(load.copied))) if load.copies else 0
+    return float(copies + exchange(load.words, load.pieces))

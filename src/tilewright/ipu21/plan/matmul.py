@@ -20,6 +20,12 @@ from ..kernels.gemm import cycles as gemm_cycles
 from ..kernels.reduce import cycles as reduce_cycles
 from . import cost
 from .layout import MICRO, Axis, Layout, Level
+from .movement import gather, load_of, retile
+
+JUDGED = 10
+"""How many grids are judged by their real traffic."""
+POINTWISE = 2.0
+"""Cycles per element of the element-wise operations that follow a product (from the kernels' formulas)."""
 
 
 @dataclass(frozen=True)
@@ -136,14 +142,14 @@ class Candidates:
     bytes: NDArray[np.int64]
     source: Layout | None
 
-    def best(self, price: float) -> Grid:
-        """The grid with the least cycles + price * bytes; ties go to fewer tiles, then to larger k and c."""
+    def ranking(self, price: float, count: int) -> list[Grid]:
+        """The `count` grids with the least cycles + price * bytes; ties go to fewer tiles, larger k and c."""
         score = self.cycles + price * self.bytes
         order = np.lexsort((-self.c, -self.k, self.r * self.c * self.k, score))
-        i = int(order[0])
-        return make_grid(
-            int(self.r[i]), int(self.c[i]), int(self.k[i]), bool(self.by_columns[i]), self.source
-        )
+        return [
+            make_grid(int(self.r[i]), int(self.c[i]), int(self.k[i]), bool(self.by_columns[i]), self.source)
+            for i in order[:count]
+        ]
 
 
 def make_grid(r: int, c: int, k: int, by_columns: bool, source: Layout | None) -> Grid:
@@ -196,9 +202,51 @@ def must_receive(shape: Shape, grid: Grid, source: Layout | None) -> bool:
 
 
 def grid_stages(shape: Shape, grid: Grid, source: Layout | None) -> Stages:
-    """Cycles of each stage for one grid; arrays of one element. `source`: see `must_receive`."""
-    r, c, k = (np.asarray([parts]) for parts in (grid.r, grid.c, grid.k))
-    return stages(shape, r, c, k, np.asarray([must_receive(shape, grid, source)]))
+    """Cycles of each stage for one grid, from the traffic it really causes. `source`: see `must_receive`."""
+    left, partial, result = left_layout(shape, grid), partial_layout(shape, grid), result_layout(shape, grid)
+    receive = partials = reduce = 0.0
+    if must_receive(shape, grid, source):
+        held = source or stored_left_layout(shape, grid)
+        receive = cost.move(load_of(retile(held, left), max(held.tiles, left.tiles)))
+    if grid.k > 1:
+        partials = cost.move(load_of(gather(partial, result, grid.k, grid.c), grid.tiles))
+        words, panels = result.row.largest() * MICRO // 4, result.column.largest() // MICRO
+        reduce = float(cost.CALL + reduce_cycles(grid.k - 1, words, panels))
+    gemm = gemm_cycles(left.row.largest(), left.column.largest() // MICRO, partial.column.largest() // MICRO)
+    return Stages(*(np.asarray(cycles) for cycles in (receive, float(cost.CALL + gemm), partials, reduce)))
+
+
+def owned_elements(shape: Shape, grid: Grid) -> int:
+    """Elements of the result on the tile that owns most."""
+    return int(result_layout(shape, grid).bytes.max()) // 2
+
+
+def choose(shape: Shape, tiles: int, *, source: Layout | None, pointwise: int, price: float) -> Grid:
+    """The best of the most promising grids, judged by the traffic each really causes.
+
+    Args:
+        source, pointwise: see `candidates`.
+        price: cycles worth one byte of tile memory.
+    """
+    every = candidates(shape, tiles, source=source, pointwise=pointwise)
+
+    def score(grid: Grid) -> float:
+        exact = grid_stages(shape, grid, source)
+        cycles = float(exact.receive + exact.gemm + exact.partials + exact.reduce)
+        return cycles + pointwise * owned_elements(shape, grid) * POINTWISE + price * held_bytes(shape, grid)
+
+    return min(every.ranking(price, JUDGED), key=score)
+
+
+def held_bytes(shape: Shape, grid: Grid) -> int:
+    """Bytes of weights, operand and partial sums on the fullest tile, element rules left aside."""
+    partial = int(partial_layout(shape, grid).bytes.max())
+    gathered = int(result_layout(shape, grid).bytes.max()) * grid.k if grid.k > 1 else 0
+    return (
+        int(weight_layout(shape, grid).bytes.max() + left_layout(shape, grid).bytes.max())
+        + partial
+        + gathered
+    )
 
 
 def candidates(shape: Shape, tiles: int, *, source: Layout | None, pointwise: int) -> Candidates:
@@ -228,7 +276,11 @@ def candidates(shape: Shape, tiles: int, *, source: Layout | None, pointwise: in
     predicted = stages(shape, r, c, k, receives)
     owned = ceil_div(rows * columns, k) * MICRO
     cycles = (
-        predicted.receive + predicted.gemm + predicted.partials + predicted.reduce + pointwise * owned * 2.0
+        predicted.receive
+        + predicted.gemm
+        + predicted.partials
+        + predicted.reduce
+        + pointwise * owned * POINTWISE
     )
     padded = np.maximum(rows, MINIMUM_ROWS)
     inner = ceil_div(k_groups, k)

@@ -17,6 +17,7 @@ from ..kernels.gemm import MAXIMUM_ROWS
 from . import cost
 from . import matmul as products
 from .layout import MICRO, Axis, Layout, spread
+from .movement import load_of, retile
 from .steps import Buffer, Compute, Exchange, Gather, Plan, Retile, WeightUse
 from .support import check_supported, computed_operand, constant_values, is_row, matrix_view
 
@@ -143,9 +144,7 @@ class _Planner:
         placed = left.id not in self.inputs or left.id in self.holder
         source = self.buffer_of(left).layout if placed else None
         pointwise = self.pointwise_followers(operation.result)
-        grid = products.candidates(shape, self.plan.tiles, source=source, pointwise=pointwise).best(
-            self.price
-        )
+        grid = products.choose(shape, self.plan.tiles, source=source, pointwise=pointwise, price=self.price)
         if ceil_div(m, grid.r) > MAXIMUM_ROWS:
             raise UnsupportedError(
                 f"{m} rows over {grid.r} tiles are more than the {MAXIMUM_ROWS} rows a kernel call can do",
@@ -161,7 +160,7 @@ class _Planner:
         if not operand.layout.same_shards(wanted):
             held, operand = operand, self.add(Buffer(f"{name}.left", wanted, "scratch", name))
             self.plan.steps.append(
-                Exchange(f"{name}.receive", (Retile(held.name, operand.name),), float(predicted.receive[0]))
+                Exchange(f"{name}.receive", (Retile(held.name, operand.name),), float(predicted.receive))
             )
         weights = self.weight(right, products.weight_layout(shape, grid), name, right.type.shape)
         layout = products.partial_layout(shape, grid)
@@ -170,7 +169,7 @@ class _Planner:
         else:
             partial = self.add(Buffer(f"{name}.partial", layout, "scratch", name))
         inputs = (operand.name, weights.name)
-        self.call(f"{name}.multiply", "gemm_f16", partial.name, inputs, float(predicted.gemm[0]))
+        self.call(f"{name}.multiply", "gemm_f16", partial.name, inputs, float(predicted.gemm))
         self.holder[operation.result.id] = partial.name
         if grid.k > 1:
             self._reduce(operation, shape, grid, partial, predicted)
@@ -188,10 +187,10 @@ class _Planner:
         gathered = self.add(Buffer(f"{name}.gathered", layout, "scratch", name, slots=grid.k - 1))
         result = self.add(Buffer(name, layout, "value", name))
         move = Gather(partial.name, gathered.name, result.name, grid.k, grid.c)
-        self.plan.steps.append(Exchange(f"{name}.partials", (move,), float(predicted.partials[0])))
+        self.plan.steps.append(Exchange(f"{name}.partials", (move,), float(predicted.partials)))
         inputs = (partial.name, gathered.name)
         self.call(
-            f"{name}.reduce", "reduce_f16", result.name, inputs, float(predicted.reduce[0]), remote=grid.k - 1
+            f"{name}.reduce", "reduce_f16", result.name, inputs, float(predicted.reduce), remote=grid.k - 1
         )
         self.holder[operation.result.id] = result.name
 
@@ -210,7 +209,7 @@ class _Planner:
         operand = operation.operands[0]
         source = self.buffer_of(operand)
         output = self.pointwise_output(operation, operand, source)
-        cycles = float(KERNELS["gelu_f16"].cycles(largest_words(source)))
+        cycles = cost.CALL + float(KERNELS["gelu_f16"].cycles(largest_words(source)))
         self.call(f"{operation.result.name}.gelu", "gelu_f16", output.name, (source.name,), cycles)
 
     def add_operation(self, operation: Operation) -> None:
@@ -228,7 +227,7 @@ class _Planner:
             kernel = "add_f16"
             extents = (largest_words(source),)
         output = self.pointwise_output(operation, value, source)
-        cycles = float(KERNELS[kernel].cycles(*extents))
+        cycles = cost.CALL + float(KERNELS[kernel].cycles(*extents))
         self.call(f"{name}.add", kernel, output.name, (source.name, second.name), cycles)
 
     def _same_layout(self, operation: Operation, other: Value, source: Buffer) -> Buffer:
@@ -242,8 +241,8 @@ class _Planner:
         if second.layout.same_shards(source.layout):
             return second
         moved = self.add(Buffer(f"{name}.right", source.layout, "scratch", name))
-        words = 2 * largest_words(source)
-        cycles = float(cost.exchange(words, source.layout.column.largest() // MICRO))
+        traffic = retile(second.layout, source.layout)
+        cycles = cost.move(load_of(traffic, max(second.layout.tiles, source.layout.tiles)))
         self.plan.steps.append(Exchange(f"{name}.receive", (Retile(second.name, moved.name),), cycles))
         return moved
 

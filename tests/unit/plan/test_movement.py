@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tilewright.ipu21.lower.fragments import Traffic, gather, retile
 from tilewright.ipu21.plan.layout import Axis, Layout, Level
-from tilewright.ipu21.plan.steps import Gather
+from tilewright.ipu21.plan.movement import Traffic, gather, retile
 
 pytestmark = pytest.mark.unit
 
@@ -123,7 +122,7 @@ def test_gather_brings_every_other_partial_to_the_root(
         (data,) = [fill(partial, 1000 * np.arange(rows)[:, None] + np.arange(columns) + 10**6 * tile)[tile]]
         held.append(data)
     got = [np.full(int(size) // 2 * (k - 1), -1) for size in result.bytes]
-    traffic = gather(Gather("p", "g", "y", k, c), partial, result)
+    traffic = gather(partial, result, k, c)
     carry_out(traffic, held, got)
     for root in range(result.tiles):
         shard = result.shards[root]

@@ -1,4 +1,4 @@
-"""Which spans of which buffers travel where: moves between layouts as arrays of contiguous fragments.
+"""Moves between layouts as arrays of contiguous fragments: which spans of which buffers travel where.
 
 In a16 order a group of 16 columns is one panel of 32-byte records, so any range of rows of one panel is
 contiguous in both layouts and travels as it is, without a local permutation.
@@ -7,12 +7,13 @@ contiguous in both layouts and travels as it is, without a local permutation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..plan.layout import MICRO, SHARD, Layout
-from ..plan.steps import Gather
+from ...arithmetic import ceil_div
+from .layout import MICRO, SHARD, Layout
 
 RECORD_BYTES = 2 * MICRO
 """One row of a panel: 16 float16 elements."""
@@ -50,6 +51,22 @@ class Traffic:
     copies: NDArray[np.void]
 
 
+@dataclass(frozen=True)
+class Load:
+    """What a move asks of its busiest tiles.
+
+    Attributes:
+        words, pieces: 32-bit words and fragments at the busiest receiver (or sender, if that has more).
+        copies: local copies of the tile that copies most; copied: its 64-bit words, per copy, rounded up.
+    """
+
+    words: int
+    pieces: int
+    copies: int
+    copied: int
+
+
+@lru_cache(maxsize=256)
 def retile(source: Layout, destination: Layout) -> Traffic:
     """Fragments that bring a matrix from one a16 layout into another; every destination shard is filled.
 
@@ -80,14 +97,18 @@ def retile(source: Layout, destination: Layout) -> Traffic:
     )
 
 
-def gather(move: Gather, partial: Layout, result: Layout) -> Traffic:
-    """Fragments that bring the others' partial sums of each piece to its root, one slot per sender."""
+@lru_cache(maxsize=256)
+def gather(partial: Layout, result: Layout, parts: int, stride: int) -> Traffic:
+    """Fragments that bring the others' partial sums of each piece to its root, one slot per sender.
+
+    Tiles whose index `(t // stride) % parts` alone differs hold partial sums of the same block.
+    """
     tiles = np.arange(partial.tiles, dtype=np.int64)
-    index = (tiles // move.stride) % move.parts
+    index = (tiles // stride) % parts
     columns: list[list[NDArray[np.int64]]] = [[], [], [], [], []]
-    for root_index in range(move.parts):
+    for root_index in range(parts):
         senders = tiles[index != root_index]
-        roots = senders + (root_index - index[senders]) * move.stride
+        roots = senders + (root_index - index[senders]) * stride
         held, piece = partial.shards[senders], result.shards[roots]
         keep = (piece["rows"] > 0) & (held["rows"] > 0)
         senders, roots, held, piece = senders[keep], roots[keep], held[keep], piece[keep]
@@ -196,4 +217,24 @@ def _traffic(
             tiles += remote
     return Traffic(
         np.array(rows, dtype=FRAGMENT), np.array(tiles, dtype=np.int64), np.array(copies, dtype=COPY)
+    )
+
+
+def load_of(traffic: Traffic, tiles: int) -> Load:
+    """Words, fragments and copies at the busiest tiles of a move over `tiles` tiles."""
+    fragments = traffic.fragments
+    receiver_words = np.bincount(
+        traffic.tiles, weights=np.repeat(fragments["words"], fragments["count"]), minlength=tiles
+    )
+    sender_words = np.bincount(fragments["source"], weights=fragments["words"], minlength=tiles)
+    pieces = np.bincount(traffic.tiles, minlength=tiles)
+    copies = np.bincount(traffic.copies["tile"], minlength=tiles)
+    copied = np.bincount(traffic.copies["tile"], weights=traffic.copies["words"], minlength=tiles)
+    busiest = int(np.argmax(copied)) if len(copied) else 0
+    count = int(copies[busiest]) if len(copies) else 0
+    return Load(
+        words=int(max(receiver_words.max(initial=0), sender_words.max(initial=0))),
+        pieces=int(pieces.max(initial=0)),
+        copies=count,
+        copied=ceil_div(int(copied[busiest]), count) if count else 0,
     )

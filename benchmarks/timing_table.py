@@ -10,8 +10,9 @@ HEAD = """# Timing
 
 Cycles at tile level; slots are issues of the busiest worker. "Simulated" is what our own kernels take on the
 simulator, printed by `python benchmarks/kernels.py --timing`; a test keeps this page equal to it. The kernels
-differ from the published ones, so the columns need not agree: the table shows where we stand. The timing model
-itself is held by the published panel of 235 + 4 * rows cycles, which the simulator's own tests reproduce.
+differ from the published ones, so the columns need not agree: the table shows where we stand. The timing
+model itself is held by the published panel of 235 + 4 * rows cycles, which the simulator's own tests
+reproduce.
 
 | what | published | simulated | ratio | published by |
 |---|---:|---:|---:|---|

@@ -8,18 +8,22 @@ from kernel_runs import DATA, call, halves, run, twice
 from numpy.typing import NDArray
 
 from tilewright.ipu21.kernels import KERNELS, add, copy, gelu
+from tilewright.ipu21.kernels.paced import way
 from tilewright.ipu21.machine.memory import REGION1_BASE
 
 pytestmark = pytest.mark.sim
 
-WORDS = [*range(20), 31, 36, 37, 100, 1000]
+WORDS = [*range(14), 24, 25, 31, 36, 37, 100, 1000]
 PLACES = [
     (DATA, DATA + 0x8000, REGION1_BASE),
     (DATA, DATA + 0x2000, DATA + 0x4000 - 8),
+    (DATA, REGION1_BASE, REGION1_BASE + 0x2000),
+    (REGION1_BASE, REGION1_BASE + 0x2000, REGION1_BASE + 0x4008),
+    (REGION1_BASE + 8, REGION1_BASE + 0x2000, REGION1_BASE + 0x4000),
     (REGION1_BASE + 8,) * 3,
 ]
-"""Out, first input, second input: elements apart, elements shared, all in one place."""
-
+"""Out, first input, second input: elements apart, elements shared, interleaved with either parity, in place.
+"""
 ROW_PLACES = [(DATA, DATA + 0x8000, REGION1_BASE), (DATA, DATA + 0x2800, DATA + 0x5000)]
 
 Halves = NDArray[np.float16]
@@ -43,7 +47,7 @@ def test_add(words: int, out: int, a: int, b: int) -> None:
     inputs = [(a, x), (b, y)] if a != b else [(a, x)]
     outcome = run("add_f16", {"c": out, "a": a, "b": b, "words": words}, inputs, [(out, 8 * words)])
     np.testing.assert_array_equal(outcome.array(out, x), add.add_reference(x, y if a != b else x))
-    assert outcome.cycles == add.add_cycles(words)
+    assert outcome.cycles == add.add_cycles(words, way(a, out, words))
 
 
 @pytest.mark.parametrize("words", WORDS)
@@ -90,12 +94,12 @@ def test_add_row(rows: int, columns: int) -> None:
 
 
 @pytest.mark.parametrize("words", WORDS)
-@pytest.mark.parametrize(("out", "a"), [place[:2] for place in PLACES[:2]])
+@pytest.mark.parametrize(("out", "a"), [place[:2] for place in PLACES[:5]])
 def test_copy_and_fill(words: int, out: int, a: int) -> None:
     x = np.random.default_rng(words).integers(0, 1 << 63, words, dtype=np.uint64)
     outcome = run("copy_u64", {"destination": out, "source": a, "words": words}, [(a, x)], [(out, x.nbytes)])
     np.testing.assert_array_equal(outcome.array(out, x), copy.copy_reference(x))
-    assert outcome.cycles == copy.copy_cycles(words)
+    assert outcome.cycles == copy.copy_cycles(words, way(a, out, words))
 
     arguments = {"destination": out, "words": words, "low": 0x12345678, "high": 0x9ABCDEF0}
     outcome = run("fill_u64", arguments, [], [(out, x.nbytes)])

@@ -8,7 +8,7 @@ from kernel_runs import DATA, call, halves, run, twice
 from numpy.typing import NDArray
 
 from tilewright.ipu21.kernels import reduce
-from tilewright.ipu21.kernels.reduce import UNROLLED
+from tilewright.ipu21.kernels.reduce_source import UNROLLED, is_wide
 from tilewright.ipu21.machine.memory import REGION1_BASE
 
 pytestmark = pytest.mark.sim
@@ -34,39 +34,51 @@ def arguments(remote: int, words: int, columns: int, spare: int) -> dict[str, in
     }
 
 
-def check(remote: int, words: int, columns: int, spare: int = 4, *, out: int = OUT) -> None:
-    own, others = case(remote, words, columns, spare, seed=remote * 1000 + words * 10 + columns)
+def check(remote: int, words: int, columns: int, spare: int = 4, *, out: int = OUT, own: int = OWN) -> None:
+    held, others = case(remote, words, columns, spare, seed=remote * 1000 + words * 10 + columns)
     scalars = arguments(remote, words, columns, spare)
-    expected = reduce.reference(own[:, : 4 * words], others)
+    expected = reduce.reference(held[:, : 4 * words], others)
     outcome = run(
         "reduce_f16",
-        {"out": out, "own": OWN, "remote": REMOTE, **scalars},
-        [(OWN, own), (REMOTE, others)],
+        {"out": out, "own": own, "remote": REMOTE, **scalars},
+        [(own, held), (REMOTE, others)],
         [(out, expected.nbytes)],
     )
     np.testing.assert_array_equal(outcome.array(out, expected), expected)
-    assert outcome.cycles == reduce.cycles(remote, words, columns)
+    wide = is_wide(own, REMOTE, words, scalars["own_stride"], scalars["remote_stride"])
+    more = outcome.cycles - reduce.cycles(remote, words, columns, wide)
+    assert more == 0 if wide or words * columns == 0 else 0 <= more <= 3
 
 
 @pytest.mark.parametrize("remote", [*range(1, UNROLLED + 4), 26])
 @pytest.mark.parametrize(("words", "columns"), [(4, 1), (20, 9), (36, 4)])
-def test_every_number_of_partials(remote: int, words: int, columns: int) -> None:
-    check(remote, words, columns)
+@pytest.mark.parametrize("own", [OWN, OWN + 8])
+def test_every_number_of_partials(remote: int, words: int, columns: int, own: int) -> None:
+    check(remote, words, columns, own=own)
 
 
-@pytest.mark.parametrize("words", [0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 100, 73])
+@pytest.mark.parametrize("words", [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16, 24, 73, 100])
 @pytest.mark.parametrize("columns", [0, 1, 2, 3, 5, 7, 13])
 @pytest.mark.parametrize("remote", [1, 3, UNROLLED + 1])
 def test_awkward_shares(words: int, columns: int, remote: int) -> None:
     check(remote, words, columns)
 
 
+@pytest.mark.parametrize(
+    ("own", "words", "columns", "spare"), [(DATA + 0x10000, 8, 2, 4), (OWN, 3, 2, 5), (OWN, 3, 4, 1)]
+)
+def test_reasons_to_take_the_plain_way(own: int, words: int, columns: int, spare: int) -> None:
+    """Own partial outside interleaved memory; groups of an odd number of words."""
+    check(2, words, columns, spare, own=own)
+
+
 def test_contiguous_own_partial() -> None:
     check(3, 8, 4, spare=0)
 
 
-def test_result_over_own_partial() -> None:
-    check(5, 24, 1, out=OWN)
+@pytest.mark.parametrize("words", [1, 24])
+def test_result_over_own_partial(words: int) -> None:
+    check(5, words, 1, out=OWN)
 
 
 def test_large_block() -> None:

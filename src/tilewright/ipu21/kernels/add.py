@@ -1,7 +1,7 @@
 """`add_f16` and `add_row_f16`: sums of float16 arrays, and of an array and a row.
 
-Neither constrains where its operands lie, and each may work in place. Three slots per 8-byte word for the
-first (two loads and a store), two for the second.
+Neither constrains where its operands lie, and each may work in place. Per 8-byte word the first takes two
+slots where a load and a store may share one (see `paced`) and three elsewhere; the second takes two.
 """
 
 from __future__ import annotations
@@ -14,31 +14,46 @@ from ...arithmetic import ceil_div
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
-from .launch import RETURN, WORDS, words_cycles, words_kernel
+from .launch import RETURN, WORDS, words_cycles
+from .paced import SUPERVISOR_CYCLES, paced_kernel
 from .text import bundle, section, worker
 
 
 def _add_source() -> str:
-    return words_kernel(
+    start = [
+        "ld32 $m4, $mvertex_base, $mzero, 2",
+        "ld32 $m5, $mvertex_base, $mzero, 3",
+        "ld32 $m6, $mvertex_base, $mzero, 4",
+        "add $m4, $m4, $m0",
+        "add $m5, $m5, $m0",
+        "add $m6, $m6, $m0",
+        "ld64step $a0:1, $mzero, $m5+=, 1",
+        "ld64step $a2:3, $mzero, $m6+=, 1",
+        "add $m1, $m1, -1",
+    ]
+    end = ["f16v4add $a4:5, $a0:1, $a2:3", "st64 $a4:5, $m4, $mzero, 0"]
+    return paced_kernel(
         "add_f16",
         ["$m2", "$m3", "$m4"],
         "$m5",
-        [
-            "ld32 $m4, $mvertex_base, $mzero, 2",
-            "ld32 $m5, $mvertex_base, $mzero, 3",
-            "ld32 $m6, $mvertex_base, $mzero, 4",
-            "add $m4, $m4, $m0",
-            "add $m5, $m5, $m0",
-            "add $m6, $m6, $m0",
-            "ld64step $a0:1, $mzero, $m5+=, 1",
-            "ld64step $a2:3, $mzero, $m6+=, 1",
-            "add $m1, $m1, -1",
+        load="$m3",
+        store="$m2",
+        plain=[
+            *start,
             bundle("rpt $m1, 2"),
             bundle("ld64step $a0:1, $mzero, $m5+=, 1", "f16v4add $a4:5, $a0:1, $a2:3"),
             bundle("ld64step $a2:3, $mzero, $m6+=, 1"),
             bundle("st64step $a4:5, $mzero, $m4+=, 1"),
+            *end,
+        ],
+        paced=[
+            *start,
+            "tapack $m2:3, $m5, $m5, $m4",
+            bundle("rpt $m1, 1"),
+            bundle("ld64step $a2:3, $mzero, $m6+=, 1", "f16v4add $a4:5, $a0:1, $a2:3"),
+            bundle("ldst64pace $a0:1, $a4:5, $m2:3+=, $mzero, 0"),
             "f16v4add $a4:5, $a0:1, $a2:3",
-            "st64 $a4:5, $m4, $mzero, 0",
+            "st64pace $a4:5, $m2:3+=, $mzero, 0",
         ],
     )
 
@@ -124,9 +139,10 @@ ROW_SUPERVISOR = 28 + RUN_LAUNCH + RUN_RELEASE
 """Cycles of an `add_row_f16` call beside its workers."""
 
 
-def add_cycles(words: Any) -> Any:
-    """Cycles of `add_f16` (exact on the simulator); integers or arrays."""
-    return words_cycles(words, once=13, each=3)
+def add_cycles(words: Any, way: str = "interleaved") -> Any:
+    """Cycles of `add_f16` (exact on the simulator); integers or arrays. `way` of A and C: see `paced.way`."""
+    once, each = (13, 3) if way == "plain" else (14, 2)
+    return words_cycles(words, once, each, SUPERVISOR_CYCLES[way])
 
 
 def add_row_cycles(rows: Any, columns: Any) -> Any:

@@ -9,27 +9,42 @@ from numpy.typing import NDArray
 
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import WORDS, words_cycles, words_kernel
+from .paced import SUPERVISOR_CYCLES, paced_kernel
 from .text import bundle
 
-SMALL_WORDS = 23
+SMALL_WORDS = 24
 """Up to here the supervisor copies by itself: launching workers would take longer."""
 LARGE_ENTRY = 12
 """Cycles until it is known that workers pay."""
 
 
 def _copy_source() -> str:
-    return words_kernel(
+    addresses = [
+        "ld32 $m4, $mvertex_base, $mzero, 2",
+        "ld32 $m5, $mvertex_base, $mzero, 3",
+        "add $m4, $m4, $m0",
+        "add $m5, $m5, $m0",
+    ]
+    return paced_kernel(
         "copy_u64",
         ["$m2", "$m3"],
         "$m4",
-        [
-            "ld32 $m4, $mvertex_base, $mzero, 2",
-            "ld32 $m5, $mvertex_base, $mzero, 3",
-            "add $m4, $m4, $m0",
-            "add $m5, $m5, $m0",
+        load="$m3",
+        store="$m2",
+        plain=[
+            *addresses,
             bundle("rpt $m1, 1"),
             bundle("ld64step $a0:1, $mzero, $m5+=, 1"),
             bundle("st64step $a0:1, $mzero, $m4+=, 1"),
+        ],
+        paced=[
+            *addresses,
+            "ld64step $a0:1, $mzero, $m5+=, 1",
+            "tapack $m2:3, $m5, $m5, $m4",
+            "add $m1, $m1, -1",
+            bundle("rpt $m1, 0"),
+            bundle("ldst64pace $a0:1, $a0:1, $m2:3+=, $mzero, 0"),
+            "st64pace $a0:1, $m2:3+=, $mzero, 0",
         ],
         head=[
             f"cmpult $m0, $m4, {SMALL_WORDS + 1}",
@@ -74,13 +89,15 @@ def _fill_source() -> str:
     )
 
 
-def copy_cycles(words: Any) -> Any:
-    """Cycles of `copy_u64` (exact on the simulator); integers or arrays."""
+def copy_cycles(words: Any, way: str = "interleaved") -> Any:
+    """Cycles of `copy_u64` (exact on the simulator); integers or arrays. `way`: see `paced.way`."""
     words = np.asarray(words)
     pairs = words // 2
     first = np.where(words % 2 == 0, 17, 21)  # with one word more, its latency covers the branch around it
     small = np.where(pairs > 0, first + 17 * pairs, first + 9)
-    return np.where(words <= SMALL_WORDS, small, LARGE_ENTRY + words_cycles(words, once=8, each=2)) + 0
+    once, each = (8, 2) if way == "plain" else (10, 1)
+    large = LARGE_ENTRY + words_cycles(words, once, each, SUPERVISOR_CYCLES[way])
+    return np.where(words <= SMALL_WORDS, small, large)
 
 
 def fill_cycles(words: Any, low: Any = 0, high: Any = 0) -> Any:

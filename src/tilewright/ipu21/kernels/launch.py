@@ -26,31 +26,17 @@ RETURN = 12
 """Cycles of a call without work: two taken branches."""
 
 
-def words_kernel(
-    symbol: str,
-    arguments: Iterable[str],
-    count: str,
-    lines: Iterable[str],
-    *,
-    head: Iterable[str] = (),
-    aux: Iterable[str] = (),
-    multiply: str = "",
-) -> str:
-    """Text of a kernel that gives each worker ceil(words / 6) consecutive words, the last ones fewer or none.
+def share_lines(symbol: str, aux: Iterable[str] = ()) -> list[str]:
+    """Worker's first `SHARE_SLOTS`: it gets ceil(words / 6) consecutive words, the last workers fewer or
+    none.
 
-    Worker code starts with $m1 = its number of words (at least 1) and $m0 = byte offset of the first, and
-    finds the arguments in its frame from word 2 on. It must not define `.L<symbol>_exit`, which follows it.
+    Leaves $m1 = its number of words, at least 1, and $m0 = byte offset of the first; a worker without words
+    goes to `.L<symbol>_exit`. Frame: words per worker, all words. Uses $m0..$m3.
 
     Args:
-        arguments: registers passed, in frame order.
-        count: register with the number of words; 0 returns at once.
-        lines: worker code.
-        head: supervisor code in front.
-        aux: instructions co-issued with the workers' first slots.
+        aux: instructions co-issued with the first slots.
     """
-    passed = list(arguments)
-    frame = -(-(2 + len(passed)) // 2) * 8
-    share = [
+    lines = [
         "get $m0, $WSR",
         "and $m0, $m0, 7",
         "ld32 $m2, $mvertex_base, $mzero, 0",
@@ -63,15 +49,29 @@ def words_kernel(
         "shl $m0, $m0, 3",
     ]
     for index, instruction in enumerate(aux):
-        share[index] = bundle(share[index], instruction)
+        lines[index] = bundle(lines[index], instruction)
+    return lines
+
+
+def words_kernel(
+    symbol: str, arguments: Iterable[str], count: str, lines: Iterable[str], aux: Iterable[str] = ()
+) -> str:
+    """Text of a kernel whose workers share the words.
+
+    Args:
+        arguments: registers the workers find in their frame, from word 2 on.
+        count: register with the number of words; 0 returns at once.
+        lines: worker code behind `share_lines`. `.L<symbol>_exit` follows it.
+        aux: see `share_lines`.
+    """
+    passed = list(arguments)
     return section(
         symbol,
         [
-            *head,
             f"brz {count}, .L{symbol}_return",
             f"add $m0, {count}, 5",
             f"setzi $m1, {SIXTH}",
-            f"add $m9, $m11, -{frame}",
+            f"add $m9, $m11, -{frame_bytes(len(passed))}",
             f"setzi $m8, .L{symbol}_worker",
             "mul $m0, $m0, $m1",
             f"st32 {count}, $m9, $mzero, 1",
@@ -82,13 +82,20 @@ def words_kernel(
             "sync 2",
             f".L{symbol}_return:",
             "br $m10",
-            *worker(f".L{symbol}_worker", [*share, *lines, f".L{symbol}_exit:", "exitz $m15"]),
+            *worker(
+                f".L{symbol}_worker", [*share_lines(symbol, aux), *lines, f".L{symbol}_exit:", "exitz $m15"]
+            ),
         ],
     )
 
 
-def words_cycles(words: Any, once: int, each: int) -> Any:
+def frame_bytes(arguments: int) -> int:
+    """Size of a frame with the two numbers `share_lines` needs and some arguments, in whole 8-byte steps."""
+    return -(-(2 + arguments) // 2) * 8
+
+
+def words_cycles(words: Any, once: int, each: int, supervisor: int = SUPERVISOR) -> Any:
     """Cycles of a call: `once` slots per worker outside the loop, `each` per word beyond the first."""
     share = ceil_div(words, WORKER_SLOTS)
     slots = SHARE_SLOTS + once + each * (share - 1)
-    return np.where(np.asarray(words) > 0, SUPERVISOR + WORKER_SLOTS * slots, RETURN) + 0
+    return np.where(np.asarray(words) > 0, supervisor + WORKER_SLOTS * slots, RETURN) + 0

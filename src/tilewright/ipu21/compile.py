@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,12 @@ from .emit.images import BlobStore
 from .emit.memory_map import PROGRAM, data_start
 from .emit.phase_rows import schedule_phase
 from .emit.runtime_image import active_runtime, idle_runtime
+from .emit.step_code import class_code
 from .emit.steps_profile import index_steps
 from .emit.tile_programs import Programs, assemble_programs
 from .lower.tile_work import Phase, TileWork, lower_plan
 from .machine.memory import ELEMENT_BYTES, REGION1_BASE
-from .machine.topology import TILES
+from .machine.topology import TILES, to_physical
 from .place.placement import Placement, place_work
 from .plan.planner import plan_graph
 
@@ -118,7 +120,13 @@ def _emit(graph: Graph, fitted: Fitted, report: Progress) -> tuple[Package, Prog
     report("emit")
     profile = index_steps(work)
     active, idle = active_runtime(), idle_runtime()
-    programs = assemble_programs(work, placement, host.traffic, phase_rows, profile, active.symbols)
+    programs = assemble_programs(
+        [to_physical(tile_class.tiles).tolist() for tile_class in work.classes],
+        partial(class_code, work, placement, profile, active.symbols),
+        host.traffic,
+        phase_rows,
+        active.symbols["copy_u64"],
+    )
     package = build_package(graph, work, placement, host, programs, active, idle, profile, store)
     validate(package)
     return package, programs

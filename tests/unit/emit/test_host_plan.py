@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.ipu21.emit.host_code import Tables, _cuts, follower, phase
+from tilewright.ipu21.emit.host_code import Tables, _cuts, phase
 from tilewright.ipu21.emit.host_plan import COMMAND_PAGE_BYTES, Piece, Slot, plan_batches
+from tilewright.ipu21.emit.host_sequence import HostSequence
 from tilewright.ipu21.emit.memory_map import STAGING, TABLES
 from tilewright.ipu21.isa.decode import decode
 from tilewright.ipu21.machine.host import decode_header
@@ -95,7 +96,6 @@ def test_worked_example_target_and_owner_words() -> None:
     assert tables.words == [1, 0, 0x801A8000, 0x80008003, 0xCC1A820B, 0x80000000]
     assert words[8] == 0x40A0000E
     assert words[10:] == [0x41800000, 0x41800007, 0x19800640, 0x438080A0]
-    assert follower() == [0x40C00001, 0x41800001]
 
 
 def test_worked_example_read() -> None:
@@ -117,3 +117,63 @@ def test_separated_owner_sends_its_request_and_waits() -> None:
     assert words[4:] == [0x41800007, 0x19800640, 0x438080A0]
     target = phase(260, Slot(0x1000, [Piece(0x90000, 0, 12)]), False, [], Tables(260))
     assert target[:3] == [0x19800604, 0x438080A0, 0x41800007]
+
+
+def test_full_slots_share_their_packet_headers() -> None:
+    tables = Tables(0)
+    size = 0
+    for _ in range(3):
+        phase(0, Slot(0x1000, [Piece(0x90000, 0, 4096)]), False, [0], tables)
+        size = size or len(tables.words)
+    assert len(tables.words) == size == 2 + 2 * 4
+    phase(0, Slot(0x1000, [Piece(0x90000, 0, 2048)]), False, [0], tables)
+    assert len(tables.words) == size + 2 * 2  # the last read is marked, so two headers are new
+
+
+NOT_A_BARRIER = 0x43A00000
+"""`br $m10`, standing for any code."""
+
+
+def barriers_joined(words: list[int], address: int) -> list[int]:
+    """What the code does with barriers: `sans` operands in order, each waited for. Anything else is 0."""
+    joined, pc, counter = [], 0, 0
+    while pc < len(words):
+        instruction = decode(words[pc])
+        name, operands = instruction.form.mnemonic, instruction.operands
+        pc += 1
+        if name == "setzi":
+            counter = operands[1]
+        elif name == "sans":
+            joined.append(operands[0] + 1)
+        elif name == "brnzdec":
+            counter -= 1
+            if counter >= 0:
+                pc = (operands[1] - address) // 4
+        elif name == "sync":
+            assert operands == (1,)
+        else:
+            joined.append(0)
+    return joined
+
+
+@given(
+    phases=st.lists(st.sampled_from([0, 1, 2]), max_size=40), address=st.integers(0, 99).map(lambda n: 4 * n)
+)
+def test_absences_are_counted_whatever_the_loops(phases: list[int], address: int) -> None:
+    """0 stands for a phase with code of its own, others for the barriers that are sat out."""
+    sequence = HostSequence()
+    for barriers in phases:
+        if barriers:
+            sequence.absent(barriers)
+        else:
+            sequence.add([NOT_A_BARRIER])
+    words = sequence.words(0x5C000 + address)
+    assert barriers_joined(words, 0x5C000 + address) == phases
+    assert len(words) == len(sequence)
+
+
+def test_many_absences_take_four_words() -> None:
+    sequence = HostSequence()
+    for _ in range(1000):
+        sequence.absent(2)
+    assert len(sequence) == 4

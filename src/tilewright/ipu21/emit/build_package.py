@@ -11,29 +11,22 @@ from ...package.records import (
     PROVISIONAL_WORD,
     Binding,
     Debug,
-    EntryPoint,
-    HostCall,
-    HostExchange,
-    HostPage,
     Package,
     ProfilePlan,
     Region,
     Symbol,
 )
 from ..lower.tile_work import TileWork
-from ..machine.host import SLOT_BYTES
 from ..machine.topology import to_physical
 from ..place.placement import Placement, live_at_steps
 from ..toolchain import LinkedImage
 from .bindings import make_binding
-from .host_plan import COMMAND_PAGE, COMMAND_PAGE_BYTES, DATA_PAGE, Batches, plan_batches
-from .images import BlobStore, build_images, merge
+from .host_plan import plan_batches
+from .host_protocol import entry_points, host_exchange
+from .images import BlobStore, build_images, initial_zeros, merge
+from .row_regions import row_regions
 from .steps_profile import ProfileIndex
 from .tile_programs import HostTraffic, Programs
-
-STARTUP_MARK = 23
-"""Last mark the loader leaves when a host program follows: one per batch of 64 tiles (known)."""
-INITIALIZE_COMMAND, RUN_COMMAND = 1, 0
 
 
 class HostBindings:
@@ -80,9 +73,9 @@ def build_package(
     store: BlobStore,
 ) -> Package:
     """Put everything together. The result is not validated yet; the writer does that."""
-    images, mark_tables = build_images(
-        work, placement, programs, active_runtime, idle_runtime, profile, store
-    )
+    padding = [initial_zeros(work, placement, tile_class) for tile_class in work.classes]
+    images, mark_tables = build_images(programs, padding, profile.output, active_runtime, idle_runtime, store)
+    names = {step: profile.steps[number].name for step, number in profile.step.items()}
     provisional = {*active_runtime.provisional, *idle_runtime.provisional}
     return Package(
         compiler_version=f"tilewright {__version__}",
@@ -92,46 +85,17 @@ def build_package(
         inputs=host.inputs,
         outputs=host.outputs,
         weights=host.weights,
-        host_exchange=_host_exchange(host.traffic),
-        entry_points=_entry_points(host.traffic),
+        host_exchange=host_exchange(host.traffic),
+        entry_points=entry_points(host.traffic),
         profile=ProfilePlan(profile.steps, mark_tables),
         symbols=[
             Symbol(name, address)
             for name, address in sorted(active_runtime.symbols.items(), key=lambda item: (item[1], item[0]))
         ],
-        regions=_regions(work, placement),
+        regions=[*_regions(work, placement), *row_regions(programs, names)],
         provisional=np.array(sorted(provisional), dtype=PROVISIONAL_WORD),
         debug=_debug(graph, work, profile),
     )
-
-
-def _call(name: str, command: int, inputs: Batches | None, outputs: Batches | None) -> HostCall:
-    call = HostCall(name, command, 0)
-    if inputs is not None:
-        call.inputs, call.input_batch_ends = inputs.host_slices, inputs.ends
-    if outputs is not None:
-        call.outputs, call.output_batch_ends = outputs.host_slices, outputs.ends
-    call.phases = 2 * (len(call.input_batch_ends) + len(call.output_batch_ends))
-    return call
-
-
-def _host_exchange(traffic: HostTraffic) -> HostExchange:
-    calls = [_call("run", RUN_COMMAND, traffic.inputs, traffic.outputs)]
-    if traffic.weights.slots:
-        calls.insert(0, _call("initialize", INITIALIZE_COMMAND, traffic.weights, None))
-    slots = max(traffic.weights.tiles, traffic.inputs.tiles, traffic.outputs.tiles)
-    return HostExchange(
-        startup_mark=STARTUP_MARK,
-        command_page=COMMAND_PAGE,
-        command_offset=0,
-        pages=[HostPage(COMMAND_PAGE, COMMAND_PAGE_BYTES), HostPage(DATA_PAGE, slots * SLOT_BYTES)],
-        attach_order=[COMMAND_PAGE, DATA_PAGE],
-        calls=calls,
-    )
-
-
-def _entry_points(traffic: HostTraffic) -> list[EntryPoint]:
-    return [EntryPoint(call.name, call.command, call.phases) for call in _host_exchange(traffic).calls]
 
 
 def _regions(work: TileWork, placement: Placement) -> list[Region]:

@@ -36,10 +36,13 @@ class Tables:
 
     tile: int
     words: list[int] = field(default_factory=list)
+    _known: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def add(self, *words: int) -> int:
-        """Append words; returns their byte address."""
-        address = TABLES + 4 * len(self.words)
+        """Byte address of words in a row: those of an earlier phase if it sent the same, as full slots do."""
+        if words in self._known:
+            return self._known[words]
+        address = self._known[words] = TABLES + 4 * len(self.words)
         self.words += words
         if address + 4 * len(words) > TABLES_END:
             raise PlacementError(
@@ -50,22 +53,15 @@ class Tables:
         return address
 
 
-def follower() -> list[int]:
-    """Sit out one host phase (two barriers)."""
-    return [build.sans(1), build.sync(SYNC_ABSENT)]
-
-
 def phase(tile: int, slot: Slot | None, to_host: bool, owned: list[int], tables: Tables) -> list[int]:
-    """Words of one host phase for one tile.
+    """Words of one host phase for a tile that takes part in it.
 
     Args:
         tile: physical id.
         slot: what the tile itself moves, or None.
         to_host: direction of the whole phase.
-        owned: physical ids of the targets this tile requests traffic for.
+        owned: physical ids of the targets this tile requests traffic for; not empty without a slot.
     """
-    if slot is None and not owned:
-        return follower()
     words = [build.setzi(8, host_mux(tile)), build.put(csrs.INCOMING_MUX, 8)]
     words.append(build.sync(SYNC_HOST_MASTER if owned else SYNC_HOST))
     if slot is not None:
@@ -105,13 +101,12 @@ def _cuts(start: int, size: int, long_bytes: int) -> list[tuple[int, int, bool]]
 
 def _read_packets(tile: int, slot: Slot, tables: Tables) -> list[int]:
     cuts = _cuts(slot.device_offset, slot.size, LONG_MAX_BYTES)
-    words = []
+    headers: list[int] = []
     for index, (offset, length, long) in enumerate(cuts):
         last = index == len(cuts) - 1
         packet = Packet(False, long, last, tile, STAGING + offset, slot.device_offset + offset, length)
-        address = tables.add(*encode_header(packet))
-        words.append(_send(2, address) if index == 0 else build.sendoff(1, 0, BOTH))
-    return words
+        headers += encode_header(packet)
+    return [_send(2, tables.add(*headers)), *[build.sendoff(1, 0, BOTH)] * (len(cuts) - 1)]
 
 
 def _write_packets(tile: int, slot: Slot, tables: Tables) -> list[int]:

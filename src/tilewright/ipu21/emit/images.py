@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from ..machine.topology import TILES
 from ..place.placement import Placement
 from ..toolchain import LinkedImage
 from .memory_map import PROGRAM, SCRATCH, SCRATCH_BYTES, STAGING, STAGING_BYTES, TABLES
-from .steps_profile import INITIALIZE, INPUT, ProfileIndex
+from .steps_profile import INITIALIZE, INPUT
 from .tile_programs import Programs, TileProgram
 
 CODE = READ | EXECUTE
@@ -64,20 +64,23 @@ class ImageSet:
 
 
 def build_images(
-    work: TileWork,
-    placement: Placement,
     programs: Programs,
+    data: Sequence[Sequence[Segment]],
+    output_step: int,
     active_runtime: LinkedImage,
     idle_runtime: LinkedImage,
-    profile: ProfileIndex,
     store: BlobStore,
 ) -> tuple[ImageSet, list[NDArray[np.void]]]:
-    """Images of physical tiles 0..1471 and the mark tables they name."""
+    """Images of physical tiles 0..1471 and the mark tables they name.
+
+    Args:
+        data: per class, segments of its data memory that hold something before the program runs.
+        output_step: profile step of the output phases.
+    """
     images = ImageSet()
     active_code = [store.segment(s.address, s.data, CODE) for s in active_runtime.segments]
     idle_code = [store.segment(s.address, s.data, CODE) for s in idle_runtime.segments]
     step_code = [store.words(programs.steps_address, code.words, CODE) for code in programs.classes]
-    padding = [initial_zeros(work, placement, tile_class) for tile_class in work.classes]
     tables: dict[tuple[int, int], int] = {}
     mark_tables: list[NDArray[np.void]] = []
     for tile in range(TILES):
@@ -94,16 +97,16 @@ def build_images(
         segments = [
             *active_code,
             step_code[index],
-            *padding[index],
+            *data[index],
             store.words(PROGRAM, program.opening, CODE),
             store.words(programs.closing_address, program.closing, CODE),
-            *(store.segment(address, words.tobytes(), CODE) for address, words in programs.rows[tile]),
+            *(store.segment(row.address, row.words.tobytes(), CODE) for row in programs.rows[tile]),
             *_host_segments(program, store),
         ]
         key = (index, program.loop_address)
         if key not in tables:
             tables[key] = len(mark_tables)
-            mark_tables.append(_marks(programs, index, program.loop_address, profile))
+            mark_tables.append(_marks(programs, index, program.loop_address, output_step))
         images.add(tile, segments, tables[key])
     return images, mark_tables
 
@@ -118,11 +121,11 @@ def _host_segments(program: TileProgram, store: BlobStore) -> list[Segment]:
     return segments
 
 
-def _marks(programs: Programs, index: int, loop_address: int, profile: ProfileIndex) -> NDArray[np.void]:
+def _marks(programs: Programs, index: int, loop_address: int, output_step: int) -> NDArray[np.void]:
     begin = programs.steps_address
     marks = [(PROGRAM, INITIALIZE), (loop_address, INPUT)]
     marks += [(begin + offset, step) for offset, step in programs.classes[index].marks]
-    marks.append((programs.closing_address, profile.output))
+    marks.append((programs.closing_address, output_step))
     # Steps without code on this class begin where the next one does: only the last of them can be seen.
     seen = dict(marks)
     return np.array(sorted(seen.items()), dtype=MARK)

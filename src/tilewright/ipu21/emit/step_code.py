@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from ..isa import build, csrs
 from ..lower.calls import Call
-from ..lower.tile_work import Phase, TileClass, copies_of
+from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
+from ..place.placement import Placement
+from .steps_profile import ProfileIndex
 
 SYNC_ABSENT, SYNC_INTERNAL = 1, 3
 
@@ -87,3 +89,33 @@ class ClassProgram:
     def _call(self, symbol: str, values: list[int]) -> None:
         self.code.words += [build.setzi(2 + index, value) for index, value in enumerate(values)]
         self.code.words.append(build.call(10, self.symbols[symbol]))
+
+
+def class_code(
+    work: TileWork,
+    placement: Placement,
+    profile: ProfileIndex,
+    symbols: Mapping[str, int],
+    index: int,
+    rows: Mapping[int, int],
+    next_address: int,
+) -> StepCode:
+    """Step code of one class of a lowered plan.
+
+    Args:
+        symbols: entry points of the linked runtime.
+        index: which class.
+        rows: address of its row for each plan step that is an exchange with traffic.
+        next_address: where the program goes on behind the last step.
+    """
+    program = ClassProgram(work.classes[index], lambda name: placement.address(index, name), symbols)
+    for step, item in enumerate(work.work):
+        if isinstance(item, Call):
+            program.compute(item, profile.step[step])
+            continue
+        if step in profile.copies:
+            program.copies(item, profile.copies[step])
+        if step in rows:
+            program.exchange(item, profile.step[step], rows[step])
+    program.code.words.append(build.bri(next_address))
+    return program.code

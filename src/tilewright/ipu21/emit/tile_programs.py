@@ -2,28 +2,46 @@
 
 Every tile runs `initialize` phases once and then loops for ever: input phases, steps, output phases. At the
 top of the loop it waits for the host, so a session may run the program any number of times.
+
+What the steps are is the caller's business: it gives the rows of each exchange step and a function that emits
+the step code of a class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arithmetic import align_up
 from ..isa import build
-from ..lower.calls import Call
-from ..lower.tile_work import TileWork
 from ..machine.host import owner_of
-from ..machine.topology import TILES, to_physical
-from ..place.placement import Placement
+from ..machine.topology import TILES
 from .host_code import Tables, copy_from_staging, phase
 from .host_plan import Batches, Slot
+from .host_sequence import HostSequence
 from .memory_map import PROGRAM
-from .step_code import SYNC_ABSENT, ClassProgram, StepCode
-from .steps_profile import ProfileIndex
+from .step_code import StepCode
+
+INTERNAL_BARRIERS, HOST_BARRIERS = 1, 2
+
+PhaseRows = Mapping[int, Mapping[int, NDArray[np.uint32]]]
+"""Step -> physical tile -> row words, for every step that is an exchange with traffic."""
+
+StepEmitter = Callable[[int, Mapping[int, int], int], StepCode]
+"""Step code of a class from its index, the row address of each step in `PhaseRows`, and the address to go on
+at. The number of words must not depend on the addresses."""
+
+
+class PlacedRow(NamedTuple):
+    """A row of one tile: the step it belongs to, its byte address, its words."""
+
+    step: int
+    address: int
+    words: NDArray[np.uint32]
 
 
 @dataclass
@@ -50,9 +68,9 @@ class Programs:
     """All programs and where their parts lie.
 
     Attributes:
-        tiles: per physical id.
+        tiles, idle: per physical id, tiles with and without a class.
         classes: step code per tile class.
-        rows: per physical id, (address, words) of each exchange row.
+        rows: per physical id, its exchange rows.
         closing_address, steps_address: byte addresses common to all tiles.
         end: one past the last byte any tile uses for programs.
     """
@@ -60,7 +78,7 @@ class Programs:
     tiles: dict[int, TileProgram]
     idle: dict[int, TileProgram]
     classes: list[StepCode]
-    rows: dict[int, list[tuple[int, NDArray[np.uint32]]]]
+    rows: dict[int, list[PlacedRow]]
     closing_address: int
     steps_address: int
     end: int
@@ -77,77 +95,111 @@ class HostTraffic:
 
 
 def assemble_programs(
-    work: TileWork,
-    placement: Placement,
+    classes: Sequence[Sequence[int]],
+    emit: StepEmitter,
     traffic: HostTraffic,
-    phase_rows: Mapping[int, Mapping[int, NDArray[np.uint32]]],
-    profile: ProfileIndex,
-    symbols: Mapping[str, int],
+    phase_rows: PhaseRows,
+    copy_address: int,
 ) -> Programs:
     """Programs of all tiles.
 
     Args:
-        phase_rows: step index -> physical tile -> row words, for every step that is an exchange with traffic.
-        symbols: entry points of the linked runtime of active tiles.
+        classes: physical tiles of each class; tiles in none run the idle program.
+        emit: makes the step code of a class.
+        copy_address: entry of `copy_u64` on tiles with a class.
     """
-    class_of = {int(to_physical(tile)): int(work.class_of[tile]) for tile in range(work.plan.tiles)}
-    active = {tile: _host_part(tile, traffic, symbols["copy_u64"]) for tile in class_of}
-    idle = {tile: _host_part(tile, traffic, 0) for tile in range(TILES) if tile not in class_of}
+    class_of = {tile: index for index, tiles in enumerate(classes) for tile in tiles}
+    parts = {tile: _host_part(tile, traffic, copy_address) for tile in range(TILES)}
 
-    closing_address = PROGRAM + _align(max(4 * len(part.opening) + 4 for part in active.values()))
-    steps_address = closing_address + _align(max(4 * len(part.closing) + 4 for part in active.values()))
-    for program in active.values():
-        program.opening.append(build.bri(steps_address))
-        program.closing.append(build.bri(program.loop_address))
-    absences = [build.sans(0), build.sync(SYNC_ABSENT)] * len(phase_rows)
-    for program in idle.values():
-        program.opening += [*absences, *program.closing, build.bri(program.loop_address)]
-        program.closing = []
+    closing_address = PROGRAM + _align(max(4 * parts[tile].opening_words + 4 for tile in class_of))
+    steps_address = closing_address + _align(max(4 * len(parts[tile].closing) + 4 for tile in class_of))
+    active, idle = {}, {}
+    for tile, part in parts.items():
+        if tile in class_of:
+            active[tile] = part.active(closing_address, steps_address)
+        else:
+            idle[tile] = part.idle(len(phase_rows))
 
-    lengths = [_row_lengths(work, index, phase_rows) for index in range(len(work.classes))]
     placeholder = [
-        _class_code(work, index, placement, dict.fromkeys(phase_rows, 0), profile, symbols, closing_address)
-        for index in range(len(work.classes))
+        emit(index, dict.fromkeys(phase_rows, 0), closing_address) for index in range(len(classes))
     ]
     rows_start = steps_address + _align(max((4 * len(code.words) for code in placeholder), default=0))
-    classes, addresses = [], []
+    codes, addresses = [], []
     end = rows_start
-    for index in range(len(work.classes)):
+    for index, tiles in enumerate(classes):
         cursor, where = rows_start, {}
-        for step, length in lengths[index].items():
+        for step, rows in phase_rows.items():
             where[step] = cursor
-            cursor += _align(4 * length)
+            cursor += _align(4 * max((len(rows[tile]) for tile in tiles if tile in rows), default=0))
         addresses.append(where)
         end = max(end, cursor)
-        classes.append(_class_code(work, index, placement, where, profile, symbols, closing_address))
-    rows = {
+        codes.append(emit(index, where, closing_address))
+    placed = {
         tile: [
-            (addresses[class_of[tile]][step], rows_of[tile])
-            for step, rows_of in phase_rows.items()
-            if tile in rows_of
+            PlacedRow(step, addresses[index][step], rows[tile])
+            for step, rows in phase_rows.items()
+            if tile in rows
         ]
-        for tile in class_of
+        for tile, index in class_of.items()
     }
-    return Programs(active, idle, classes, rows, closing_address, steps_address, end, class_of)
+    return Programs(active, idle, codes, placed, closing_address, steps_address, end, class_of)
 
 
-def _host_part(tile: int, traffic: HostTraffic, copy_address: int) -> TileProgram:
-    tables = Tables(tile)
-    opening: list[int] = []
-    reads = False
-    loop_address = PROGRAM
-    for group in (traffic.weights, traffic.inputs):
+@dataclass
+class _HostPart:
+    """The host code of one tile, still without addresses."""
+
+    initialize: HostSequence
+    inputs: HostSequence
+    closing: HostSequence
+    tables: Tables
+    reads: bool
+
+    @property
+    def opening_words(self) -> int:
+        return len(self.initialize) + len(self.inputs)
+
+    def active(self, closing_address: int, steps_address: int) -> TileProgram:
+        """The parts around the step code."""
+        opening = self.initialize.words(PROGRAM)
         loop_address = PROGRAM + 4 * len(opening)
+        opening += self.inputs.words(loop_address)
+        opening.append(build.bri(steps_address))
+        closing = [*self.closing.words(closing_address), build.bri(loop_address)]
+        return TileProgram(opening, loop_address, closing, self.tables, self.reads)
+
+    def idle(self, phases: int) -> TileProgram:
+        """The whole program of a tile that sits out every exchange step."""
+        opening = self.initialize.words(PROGRAM)
+        loop_address = PROGRAM + 4 * len(opening)
+        loop = HostSequence()
+        loop.extend(self.inputs)
+        for _ in range(phases):
+            loop.absent(INTERNAL_BARRIERS)
+        loop.extend(self.closing)
+        opening += loop.words(loop_address)
+        opening.append(build.bri(loop_address))
+        return TileProgram(opening, loop_address, [], self.tables, self.reads)
+
+
+def _host_part(tile: int, traffic: HostTraffic, copy_address: int) -> _HostPart:
+    tables = Tables(tile)
+    reads = False
+    parts = []
+    for group, to_host in ((traffic.weights, False), (traffic.inputs, False), (traffic.outputs, True)):
+        sequence = HostSequence()
         for slots in group.slots:
-            slot = slots.get(tile)
-            opening += phase(tile, slot, False, _owned(tile, slots), tables)
-            if slot is not None:
+            slot, owned = slots.get(tile), _owned(tile, slots)
+            if slot is None and not owned:
+                sequence.absent(HOST_BARRIERS)
+                continue
+            sequence.add(phase(tile, slot, to_host, owned, tables))
+            if slot is not None and not to_host:
                 reads = True
-                opening += copy_from_staging(slot, copy_address)
-    closing: list[int] = []
-    for slots in traffic.outputs.slots:
-        closing += phase(tile, slots.get(tile), True, _owned(tile, slots), tables)
-    return TileProgram(opening, loop_address, closing, tables, reads)
+                sequence.add(copy_from_staging(slot, copy_address))
+        parts.append(sequence)
+    initialize, inputs, closing = parts
+    return _HostPart(initialize, inputs, closing, tables, reads)
 
 
 def _owned(tile: int, slots: Mapping[int, Slot]) -> list[int]:
@@ -155,39 +207,6 @@ def _owned(tile: int, slots: Mapping[int, Slot]) -> list[int]:
     if tile != owner_of(tile):
         return []
     return [target for target in sorted(slots) if owner_of(target) == tile]
-
-
-def _class_code(
-    work: TileWork,
-    index: int,
-    placement: Placement,
-    rows: Mapping[int, int],
-    profile: ProfileIndex,
-    symbols: Mapping[str, int],
-    closing_address: int,
-) -> StepCode:
-    program = ClassProgram(work.classes[index], lambda name: placement.address(index, name), symbols)
-    for step, item in enumerate(work.work):
-        if isinstance(item, Call):
-            program.compute(item, profile.step[step])
-            continue
-        if step in profile.copies:
-            program.copies(item, profile.copies[step])
-        if step in rows:
-            program.exchange(item, profile.step[step], rows[step])
-    program.code.words.append(build.bri(closing_address))
-    return program.code
-
-
-def _row_lengths(
-    work: TileWork, index: int, phase_rows: Mapping[int, Mapping[int, NDArray[np.uint32]]]
-) -> dict[int, int]:
-    """Longest row, in words, of each phase over the tiles of a class."""
-    tiles = [int(to_physical(int(tile))) for tile in work.classes[index].tiles]
-    return {
-        step: max((len(rows[tile]) for tile in tiles if tile in rows), default=0)
-        for step, rows in phase_rows.items()
-    }
 
 
 def _align(size: int) -> int:

@@ -71,7 +71,8 @@ def wait_for_slot(state: Integers, cycle: int) -> int:
         if state[at.ACTIVE] == 0:
             return cycle
         if state[at.WORKER_CLOCK] < cycle:
-            # The budget ended before a worker's turn that comes first.
+            # The budget ended before a worker's turn that comes first. Earlier cycles have been looked at.
+            state[at.CLOCK] = cycle
             return -halt(state, STOP_BUDGET, state[at.WORKER_CLOCK])
         owner = state[at.OWNERS + cycle % WORKER_SLOTS]
         if owner == 0 or cycle < state[at.FIRSTS + owner]:
@@ -128,6 +129,7 @@ def supervisor_step(state: Integers) -> int:
         if word_at(memory_words(state), (pc - TILE_BASE) >> 2) != word:
             return 0
     if state[at.BUDGET] <= 0:
+        state[at.CLOCK] = cycle
         return halt(state, STOP_BUDGET, cycle)
     state[at.BUDGET] -= 1
     if state[at.WATCHING]:
@@ -145,8 +147,5 @@ def run_tile(state: Integers) -> int:
         decode_weight(state, entry)
     stopped = 0
     while stopped == 0:
-        if state[at.WAITING]:
-            stopped = finish_wait(state)
-        else:
-            stopped = supervisor_step(state)
+        stopped = finish_wait(state) if state[at.WAITING] else supervisor_step(state)
     return int(state[at.STOP])

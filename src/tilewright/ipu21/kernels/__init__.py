@@ -7,7 +7,7 @@ from functools import cache
 
 from ..machine.memory import IMAGE_BASE
 from ..toolchain import LinkedImage, ObjectFile, assemble, link
-from . import add, copy, gelu, gemm, reduce, runtime
+from . import add, add_row, copy, gelu, gemm, reduce, runtime
 from .kernel import Contract, Kernel, Operand, Scalar
 
 __all__ = [
@@ -27,7 +27,7 @@ CODE_END = 0x50000
 
 KERNELS: dict[str, Kernel] = {
     kernel.symbol: kernel
-    for kernel in (gemm.KERNEL, add.ADD, add.ADD_ROW, gelu.KERNEL, reduce.KERNEL, copy.COPY, copy.FILL)
+    for kernel in (gemm.KERNEL, add.KERNEL, add_row.KERNEL, gelu.KERNEL, reduce.KERNEL, copy.COPY, copy.FILL)
 }
 
 _ROUTINES: dict[str, Callable[[], str]] = {

@@ -24,7 +24,12 @@ PLACES = [
 ]
 """Out, first input, second input: elements apart, elements shared, interleaved with either parity, in place.
 """
-ROW_PLACES = [(DATA, DATA + 0x8000, REGION1_BASE), (DATA, DATA + 0x6000, DATA + 0xC000)]
+ROW_PLACES = [
+    (DATA, DATA + 0x8000, REGION1_BASE),
+    (DATA, DATA + 0x6000, DATA + 0xC000),
+    (REGION1_BASE + 16, REGION1_BASE + 0x7000, DATA),
+    (REGION1_BASE + 8, REGION1_BASE + 0x7000, DATA),
+]
 
 Halves = NDArray[np.float16]
 
@@ -46,7 +51,7 @@ def test_add(words: int, out: int, a: int, b: int) -> None:
     x, y = values(words, 1), values(words, 2)
     inputs = [(a, x), (b, y)] if a != b else [(a, x)]
     outcome = run("add_f16", {"c": out, "a": a, "b": b, "words": words}, inputs, [(out, 8 * words)])
-    np.testing.assert_array_equal(outcome.array(out, x), add.add_reference(x, y if a != b else x))
+    np.testing.assert_array_equal(outcome.array(out, x), add.reference(x, y if a != b else x))
     assert outcome.cycles == add.cycles(words, way(a, out, words))
 
 
@@ -81,16 +86,14 @@ def test_gelu_of_every_half() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 18, 29, 64])
 @pytest.mark.parametrize("columns", [0, 1, 2, 3, 4, 5, 7, 12])
-def test_add_row(rows: int, columns: int) -> None:
-    for out, a, row in ROW_PLACES:
-        x, bias = halves(rows, columns, rows, 16), halves(columns, columns, 16)
-        arguments = {"c": out, "a": a, "row": row, "rows": rows, "columns": columns}
-        for target in (out, a):
-            outcome = run(
-                "add_row_f16", arguments | {"c": target}, [(a, x), (row, bias)], [(target, x.nbytes)]
-            )
-            np.testing.assert_array_equal(outcome.array(target, x), add_row.reference(x, bias))
-            assert outcome.cycles == add_row.cycles(rows, columns)
+@pytest.mark.parametrize(("out", "a", "row"), ROW_PLACES)
+def test_add_row(rows: int, columns: int, out: int, a: int, row: int) -> None:
+    x, bias = halves(rows, columns, rows, 16), halves(columns, columns, 16)
+    arguments = {"a": a, "row": row, "rows": rows, "columns": columns}
+    for target in (out, a):
+        outcome = run("add_row_f16", {"c": target} | arguments, [(a, x), (row, bias)], [(target, x.nbytes)])
+        np.testing.assert_array_equal(outcome.array(target, x), add_row.reference(x, bias))
+        assert outcome.cycles == add_row.cycles(rows, columns, add_row.is_paced(a, target))
 
 
 @pytest.mark.parametrize("words", WORDS)

@@ -61,7 +61,7 @@ def cycles(words: Any, way: str = "interleaved") -> Any:
     return words_cycles(words, once, each, SUPERVISOR_CYCLES[way])
 
 
-def add_reference(a: Halves, b: Halves) -> Halves:
+def reference(a: Halves, b: Halves) -> Halves:
     """a + b, each float16, one rounding."""
     with np.errstate(invalid="ignore", over="ignore"):
         return to_halves(a.astype(np.float64) + b.astype(np.float64))
@@ -76,5 +76,5 @@ KERNEL = Kernel(
         may_alias=(("c", "a"), ("c", "b")),
     ),
     cycles,
-    add_reference,
+    reference,
 )

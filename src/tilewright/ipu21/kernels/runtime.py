@@ -31,6 +31,7 @@ _ARRIVE = (
     "sync 2",
     f"setzi $m0, {MUX_NEUTRAL:#x}",
     "put $INCOMING_MUX, $m0",
+    "put $INCOMING_MUXPAIR, $m0",  # its value after reset is open; 0 would be a tile
     "put $OUTGOING_BASE, $mzero",
     "put $INCOMING_BASE, $mzero",
 )

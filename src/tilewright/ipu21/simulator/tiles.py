@@ -9,6 +9,7 @@ from typing import cast
 
 from .batch import run_tiles
 from .checks import Checks
+from .compile import engine
 from .engine import Engine
 from .stops import Stop
 from .tile import Tile
@@ -34,6 +35,8 @@ class CompiledTiles:
 
     def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
         mine = cast("Sequence[Tile]", tiles)
+        # Compiled here, once, before any thread asks for it.
+        engine()
         if len(mine) < _FEW or self._threads == 1:
             return run_tiles(mine, budget=budget)
         chunks = [mine[begin : begin + _CHUNK] for begin in range(0, len(mine), _CHUNK)]

@@ -78,7 +78,10 @@ def test_offsets_and_strides_count_accesses() -> None:
 def test_pairs_and_quads() -> None:
     memory = {DATA1: BYTES}
     words = worker(
-        f"setzi $m3, {DATA1}\nld128 $a0:3, $m3, $m15, 1\nst64 $a0:1, $m2, $m15, 0\nst64 $a2:3, $m2, $m15, 1", 4, memory
+        f"setzi $m3, {DATA1}\nld128 $a0:3, $m3, $m15, 1\n"
+        "st64 $a0:1, $m2, $m15, 0\nst64 $a2:3, $m2, $m15, 1",
+        4,
+        memory,
     )
     assert words == [little(*BYTES[index : index + 4]) for index in range(16, 32, 4)]
 
@@ -153,7 +156,7 @@ def faults(body: str, **options: object) -> Stop:
         ("st64 $a0:1, $m15, $m15, 1", ExceptionKind.ADDRESS_RANGE, 8),
         ("add $m1, $m1, 2\nld32 $m3, $m1, $m15, 0", ExceptionKind.ADDRESS_ALIGNMENT, DATA + 2),
         ("add $m1, $m1, 1\nldz16 $m3, $m1, $m15, 0", ExceptionKind.ADDRESS_ALIGNMENT, DATA + 1),
-        ("ld64 $a0:1, $m1, $m15, 0\nadd $m1, $m1, 4\nld64 $a0:1, $m1, $m15, 0", ExceptionKind.ADDRESS_ALIGNMENT, DATA + 4),
+        ("add $m1, $m1, 4\nld64 $a0:1, $m1, $m15, 0", ExceptionKind.ADDRESS_ALIGNMENT, DATA + 4),
         ("ld128 $a0:3, $m1, $m15, 0", ExceptionKind.ADDRESS_REGION, DATA),
         ("add $m2, $m2, 8\nld128 $a0:3, $m2, $m15, 0", ExceptionKind.ADDRESS_ALIGNMENT, DATA1 + 8),
     ],

@@ -48,11 +48,11 @@ def run_plain(tile: Tile) -> None:
         engine_loop.run_tile(PlainState(tile._state))  # type: ignore[arg-type]
 
 
-INTERESTING = [0, 1, 0x7C00, 0x7C007C00, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x3C003C00, 0x00010001]
+INTERESTING = [0, 1, 0x7C00, 0x7C007C00, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x00010001]
 
 
 def fill(tile: Tile, seed: int) -> None:
-    """Random registers, accumulators, weights and generator: bit patterns, floats and halves of moderate size."""
+    """Random registers, accumulators, weights and generator: bit patterns, floats and moderate halves."""
     rng = np.random.default_rng(seed)
 
     def words(count: int) -> NDArray[np.uint32]:
@@ -178,7 +178,8 @@ def memory_program(rng: np.random.Generator, form: Form) -> Callable[[Tile], Non
 
 def test_every_memory_instruction() -> None:
     rng = np.random.default_rng(5)
-    forms = [form for form in SIMULATED if form.mode != "supervisor" and form.mnemonic.startswith(("ld", "st"))]
+    workers = [form for form in SIMULATED if form.mode != "supervisor"]
+    forms = [form for form in workers if form.mnemonic.startswith(("ld", "st"))]
     for form in forms:
         for _ in range(4):
             compare(memory_program(rng, form), int(rng.integers(2**31)))

@@ -204,8 +204,8 @@ worker:
 
 @pytest.mark.parametrize("rows", [6, 48, 300])
 def test_published_gemm_panel(rows: int) -> None:
-    """Hardware shows 235 + 4 * rows per panel of 66 supervisor cycles before the launch, 20 fixed worker slots
-    and four per row, and 21 supervisor cycles after the wait."""
+    """Hardware shows 235 + 4 * rows per panel of 66 supervisor cycles before the launch, 20 fixed worker
+    slots and four per row, and 21 supervisor cycles after the wait."""
     program = PANEL.format(
         busy="\n".join([f"ld128putcs {2 * index}" for index in range(32)] + ["nop"] * 21),
         after="\n".join(["nop"] * 15),
@@ -220,7 +220,8 @@ def test_dependent_supervisor_instructions_wait_six_cycles() -> None:
     """The published count of load, shift, shift, store: 6 + 6 + 6 + 1."""
     body = "ld32 $m0, $m2, $m15, 0\nshl $m0, $m0, 1\nshr $m0, $m0, 1\nst32 $m0, $m2, $m15, 1\nbr $m10"
     assert run(body, {2: DATA}, {DATA: words_array(7, 0)}).cycles == 19 + 6
-    independent = "ld32 $m0, $m2, $m15, 0\nshl $m1, $m3, 1\nshr $m4, $m3, 1\nst32 $m3, $m2, $m15, 1\nbr $m10"
+    independent = "ld32 $m0, $m2, $m15, 0\nshl $m1, $m3, 1\nshr $m4, $m3, 1\nst32 $m3, $m2, $m15, 1"
+    independent += "\nbr $m10"
     assert run(independent, {2: DATA}, {DATA: words_array(7, 0)}).cycles == 4 + 6
 
 
@@ -246,7 +247,9 @@ def test_waiting_for_workers_that_left_long_ago_costs_one_cycle() -> None:
     assert run(launch.format(""), {2: DATA}).cycles == 6 + 10 + 6 + 18 + 6
 
 
-@pytest.mark.parametrize(("instruction", "slots"), [("f16v2tanh", 2), ("f32tanh", 5), ("f32exp", 3), ("f32ln", 6)])
+@pytest.mark.parametrize(
+    ("instruction", "slots"), [("f16v2tanh", 2), ("f32tanh", 5), ("f32exp", 3), ("f32ln", 6)]
+)
 def test_elementary_functions_hold_their_worker(instruction: str, slots: int) -> None:
     base = run_workers("nop").cycles
     operand = "setzi $a0, 0x3c00"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tile_programs import DATA, DATA1, run, run_workers, tile_of, words_array, worker_stop
+from tile_programs import DATA, DATA1, WORKERS, run, run_workers, tile_of, words_array, worker_stop
 
 from tilewright.ipu21.simulator.stops import ExceptionKind, StopKind
 
@@ -84,7 +84,7 @@ def test_repeat_takes_its_count_from_an_immediate_or_16_bits_of_a_register() -> 
 def test_a_repeat_body_takes_only_bundles_without_control_or_system_instructions() -> None:
     # The assembler refuses such bodies, so the words are made by hand: rpt 2, 0 and a branch in a bundle.
     for words in ([0x40000200, 0x9AD00000 | 0x80000000], [0x40000200, 0x19E00000]):
-        tile = tile_of("setzi $m0, worker\nrunall $m0, $m2, 0\nsync 2\nbr $m10\n.align 8\nworker:\nnop\n", {2: DATA})
+        tile = tile_of(f"{WORKERS}nop\n", {2: DATA})
         entry = tile.pc + 16
         tile.write(entry + 4, words_array(*words).tobytes())
         stop = tile.run()
@@ -92,7 +92,7 @@ def test_a_repeat_body_takes_only_bundles_without_control_or_system_instructions
 
 
 def test_workers_run_in_lock_step() -> None:
-    """Worker 0 reads in its second turn what worker 1 stored in its first, and again what it stored in the third."""
+    """Worker 0 reads what worker 1 stored a slot earlier, and not what it stores a slot later."""
     body = """
         get $m0, $WSR
         and $m0, $m0, 7
@@ -113,10 +113,10 @@ def test_workers_run_in_lock_step() -> None:
         done:
     """
     result = run_workers(body, memory={DATA: words_array(99, 0, 0)})
-    # Turn 5 of worker 0 precedes worker 1's first store (its turn 7); turn 7 of worker 0 precedes it by one slot.
+    # Worker 1 stores in its turns 7 and 9. Worker 0 reads in its turns 5 and 7, both just before.
     assert result.read(DATA, 3, np.uint32).tolist() == [22, 99, 99]
-    later = run_workers(body.replace("nop\n", "nop\nnop\n", 1).replace("nop\n        ld32 $m2", "nop\nnop\n ld32 $m2"),
-                        memory={DATA: words_array(99, 0, 0)})
+    delayed = body.replace("nop\n", "nop\nnop\n", 1).replace("nop\n        ld32 $m2", "nop\nnop\n ld32 $m2")
+    later = run_workers(delayed, memory={DATA: words_array(99, 0, 0)})
     assert later.read(DATA, 3, np.uint32).tolist() == [22, 99, 11]
 
 
@@ -236,9 +236,13 @@ def test_a_matrix_product_on_the_tile() -> None:
         unit = column // 4 * 2 + column % 2 + (8 if column % 4 >= 2 else 0)
         loads += [f"ld128putcs {4 * unit}", f"ld128putcs {4 * unit + 2}"]
     phases = [
-        f"{{ ld64step $a0:1, $m15, $m4+=, 1 ; f16v4hihov4amp $a2:3, $a0:1, $azeros, {phase} }}" for phase in range(4)
+        f"{{ ld64step $a0:1, $m15, $m4+=, 1 ; f16v4hihov4amp $a2:3, $a0:1, $azeros, {phase} }}"
+        for phase in range(4)
     ]
-    drain = [f"f16v4hihov4amp $a2:3, $azeros, $azeros, {phase}\nst64step $a2:3, $m15, $m5+=, 1" for phase in range(4)]
+    drain = [
+        f"f16v4hihov4amp $a2:3, $azeros, $azeros, {phase}\nst64step $a2:3, $m15, $m5+=, 1"
+        for phase in range(4)
+    ]
     body = f"""
     setzi $m1, {DATA1}
     put $CCCSLOAD, $m1
@@ -264,7 +268,8 @@ worker:
     {chr(10).join(drain)}
     exitz $m15
 """
-    result = run(body, {2: DATA}, {DATA1: np.ascontiguousarray(b.T), DATA: np.append(a, np.zeros(16, np.float16))})
+    left = np.append(a, np.zeros(16, np.float16))
+    result = run(body, {2: DATA}, {DATA1: np.ascontiguousarray(b.T), DATA: left})
     found = result.read(DATA + 0x1000, (6, 16), np.float16)
     np.testing.assert_array_equal(found, (a.astype(np.float64) @ b).astype(np.float16))
 

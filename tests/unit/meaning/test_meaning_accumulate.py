@@ -105,7 +105,7 @@ def test_axpy_and_mix_deliver_one_instruction_late() -> None:
 
 
 def test_transpose_of_a_block_of_halves() -> None:
-    """The published schedule: two row-pair loads, two column reads; the next block's loads return the rest."""
+    """The published schedule: two row-pair loads, two column reads; the next loads return the rest."""
     blocks = np.random.default_rng(3).integers(0, 65536, (2, 4, 4), dtype=np.int64)
     state = np.zeros(32, dtype=np.uint32)
     columns: list[tuple[int, int]] = []

@@ -12,6 +12,7 @@ import hashlib
 import os
 import platform
 import sys
+import threading
 import types as python_types
 import typing
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ...errors import UsageError
+from ...files import write_whole
 from ..isa.meaning import arrays
 from .flat_linking import PREFIX, flat_linking
 from .generate import dispatch_source
@@ -51,6 +54,8 @@ _OTHER_SOURCES = (
     "state",
     "stops",
 )
+INLINE_BYTES = 1000
+"""Functions with less byte code than this are inlined into their callers (measured: a third faster)."""
 _NOT_COMPILED = frozenset(("_claim", "_view", "words", "per_word", "halves", "singles", "whole"))
 
 ENTRY = '''"""The compiled tile engine's entry point (generated)."""
@@ -154,8 +159,13 @@ class _Compiler:
             function.__code__, namespace, function.__name__, function.__defaults__
         )
         copy.__qualname__ = PREFIX + function.__name__
+        small = len(function.__code__.co_code) < INLINE_BYTES
         return numba.njit(
-            signature, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+            signature,
+            error_model="numpy",
+            forceinline=small,
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
         )(copy)
 
     def module(self, name: str, generated: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -214,8 +224,8 @@ def _callees() -> dict[str, Any]:
     return namespace
 
 
-def _entry(namespace: dict[str, Any], cache: bool, directory: Path | None) -> tuple[RunTiles, bool]:
-    """Compile or load the entry point; whether it was loaded."""
+def _entry(namespace: dict[str, Any], directory: Path | None) -> tuple[RunTiles, bool]:
+    """Compile or load the entry point, kept in `directory` if there is one; whether it was loaded."""
     numba: Any = import_module("numba")
     config: Any = import_module("numba.core.config")
     int64 = _types()[int]
@@ -227,6 +237,7 @@ def _entry(namespace: dict[str, Any], cache: bool, directory: Path | None) -> tu
     try:
         if directory:
             config.CACHE_DIR = str(directory)
+        cache = directory is not None
         run_tiles = numba.njit(cache=cache, nogil=True, error_model="numpy")(namespace["run_tiles"])
     finally:
         config.CACHE_DIR = previous
@@ -240,7 +251,7 @@ def _load(directory: Path) -> Engine | None:
         return None
     # A cache written by another machine or damaged: compile again.
     with suppress(Exception):
-        run_tiles, loaded = _entry({}, True, directory)
+        run_tiles, loaded = _entry({}, directory)
         if loaded:
             return Engine(run_tiles, True)
     return None
@@ -248,25 +259,40 @@ def _load(directory: Path) -> Engine | None:
 
 def _prepare(directory: Path) -> bool:
     """Make the cache directory with the entry source in it; False if that is not possible."""
+    entry = directory / "entry.py"
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / "entry.py").write_text(ENTRY)
-    except OSError:
+        # The file's time is part of what numba compares, so a file that is there stays as it is.
+        if not entry.exists() or entry.read_text() != ENTRY:
+            write_whole(entry, ENTRY.encode())
+    except (OSError, UsageError):
         return False
     return os.access(directory, os.W_OK)
 
 
-@lru_cache(maxsize=1)
+_ONCE = threading.Lock()
+
+
 def engine() -> Engine:
-    """The compiled engine, from the cache or compiled now (tens of seconds)."""
-    directory = cache_root() / engine_digest()
-    loaded = _load(directory)
+    """The compiled engine, from the cache or compiled now (tens of seconds); any thread may ask."""
+    with _ONCE:
+        return _engine()
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Engine:
+    directory: Path | None = None
+    # Without a home directory there is nowhere to keep anything.
+    with suppress(RuntimeError):
+        directory = cache_root() / engine_digest()
+    loaded = _load(directory) if directory else None
     if loaded is not None:
         return loaded
-    writable = _prepare(directory)
+    if directory and not _prepare(directory):
+        directory = None
     with flat_linking():
-        run_tiles, _ = _entry(_callees(), writable, directory if writable else None)
-    if writable:
+        run_tiles, _ = _entry(_callees(), directory)
+    if directory:
         with suppress(OSError):
             (directory / "complete").write_text("")
     return Engine(run_tiles, False)

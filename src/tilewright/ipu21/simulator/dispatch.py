@@ -12,7 +12,7 @@ from ..isa.meaning.arrays import Integers
 from ..isa.meaning.bits import WORD
 from . import codes
 from . import state as at
-from .engine_registers import FP_NFMT, FP_SCL, TAS, csr_index
+from .engine_registers import FP_INFMT, FP_ISCL, FP_NFMT, FP_SCL, TAS, csr_index
 from .instruction_tables import Group, instruction_tables
 from .pointers import accumulator_words, accumulators, half_weights, single_weights, weight_words
 
@@ -92,6 +92,8 @@ def _whole(
         "tas": int(state[csr_index(context, TAS)]),
         "number_format": int(state[csr_index(context, FP_NFMT)]) & 1,
         "scale": signed_scale(int(state[csr_index(context, FP_SCL)])),
+        "input_format": int(state[csr_index(0, FP_INFMT)]) & 3,
+        "input_scale": signed_scale(int(state[csr_index(0, FP_ISCL)])),
         "accumulators": accumulators(state, context),
         "accumulator_words": accumulator_words(state, context),
         "weights": half_weights(state),

@@ -36,6 +36,7 @@ from ..isa.meaning import (
     integer,
     lanes,
     prng,
+    slic,
     transcendental,
 )
 from ..isa.meaning.arrays import Integers
@@ -54,6 +55,7 @@ MEANING_MODULES = (
     accumulate,
     float8,
     amp,
+    slic,
 )
 
 ROW = 6

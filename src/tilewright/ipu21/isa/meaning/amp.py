@@ -15,8 +15,9 @@ Weight arrays: `weights[64 * phase + 16 * element + unit]` holds the half weight
 from __future__ import annotations
 
 from .accumulate import read_word
-from .arrays import Doubles, Singles, single_at
+from .arrays import Doubles, Singles, Words, single_at
 from .bits import UNKNOWN_OPERAND, single_value
+from .float8 import multiply_float8
 from .float16 import half_value, round_half
 from .registry import whole
 
@@ -83,7 +84,8 @@ def flag_units(flags: int) -> int:
     return 2 if engines == 2 and phase == 0 else 0
 
 
-def _pair_of_halves(low: float, high: float, control: int, draw: int, draw1: int) -> int:
+def pair_of_halves(low: float, high: float, control: int, draw: int, draw1: int) -> int:
+    """Two doubles rounded to the halves of a word, with flags."""
     a, b = round_half(low, control, draw), round_half(high, control, draw1)
     return (a & 0xFFFF) | ((b & 0xFFFF) << 16) | ((a | b) & ~0xFFFFFFFF)
 
@@ -111,8 +113,8 @@ def f16v4hihov4amp(
         multiply_all_halves(x0, x1, flags & 15, accumulators, weights)
     else:
         multiply_halves(x0, x1, flags & 15, units, 2, accumulators, weights)
-    low = _pair_of_halves(single_at(accumulators, 1), single_at(accumulators, 3), control, draw, draw1)
-    high = _pair_of_halves(single_at(accumulators, 17), single_at(accumulators, 19), control, draw2, draw3)
+    low = pair_of_halves(single_at(accumulators, 1), single_at(accumulators, 3), control, draw, draw1)
+    high = pair_of_halves(single_at(accumulators, 17), single_at(accumulators, 19), control, draw2, draw3)
     shift_set(0, units, half_value(p0 & 0xFFFF), half_value(p0 >> 16), accumulators)
     shift_set(8, units, half_value(p1 & 0xFFFF), half_value(p1 >> 16), accumulators)
     return low, high
@@ -135,7 +137,7 @@ def f16v4hihoamp(
     if units == 0:
         return UNKNOWN_OPERAND
     multiply_halves(x0, x1, flags & 15, units, 1, accumulators, weights)
-    low = _pair_of_halves(single_at(accumulators, 1), single_at(accumulators, 3), control, draw, draw1)
+    low = pair_of_halves(single_at(accumulators, 1), single_at(accumulators, 3), control, draw, draw1)
     shift_set(0, units, half_value(p & 0xFFFF), half_value(p >> 16), accumulators)
     return low
 
@@ -158,7 +160,7 @@ def f16v4sihoamp(
     if units == 0:
         return UNKNOWN_OPERAND
     multiply_halves(x0, x1, flags & 15, units, 1, accumulators, weights)
-    low = _pair_of_halves(single_at(accumulators, 1), single_at(accumulators, 3), control, draw, draw1)
+    low = pair_of_halves(single_at(accumulators, 1), single_at(accumulators, 3), control, draw, draw1)
     shift_set(0, units, single_value(p0), single_value(p1), accumulators)
     return low
 
@@ -174,6 +176,35 @@ def f16v4sisoamp(
     multiply_halves(x0, x1, flags & 15, units, 1, accumulators, weights)
     low, high = read_word(accumulators, 1), read_word(accumulators, 3)
     shift_set(0, units, single_value(p0), single_value(p1), accumulators)
+    return low, high
+
+
+@whole("f8v8hihov4amp")
+def f8v8hihov4amp(
+    x0: int,
+    x1: int,
+    p0: int,
+    p1: int,
+    flags: int,
+    accumulators: Singles,
+    weight_words: Words,
+    input_format: int,
+    input_scale: int,
+    control: int,
+    draw: int,
+    draw1: int,
+    draw2: int,
+    draw3: int,
+) -> tuple[int, int]:
+    """Both sets, eight FP8 elements, half partials in and half results out; sums scaled by 2**$FP_ISCL."""
+    units = flag_units(flags)
+    if units == 0:
+        return UNKNOWN_OPERAND, 0
+    multiply_float8(x0, x1, flags & 15, units, accumulators, weight_words, input_format, input_scale)
+    low = pair_of_halves(single_at(accumulators, 1), single_at(accumulators, 3), control, draw, draw1)
+    high = pair_of_halves(single_at(accumulators, 17), single_at(accumulators, 19), control, draw2, draw3)
+    shift_set(0, units, half_value(p0 & 0xFFFF), half_value(p0 >> 16), accumulators)
+    shift_set(8, units, half_value(p1 & 0xFFFF), half_value(p1 >> 16), accumulators)
     return low, high
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 
+from .arrays import Singles, Words, single_at, word_at
 from .bits import OVERFLOW, bits_of_double, double_of_bits, rounding_mode
+from .convert import class_of
 from .float16 import ESR, NANOO, half_value, round_half
 from .registry import whole
 
@@ -128,3 +130,50 @@ def f16v8tof8(
     b3 = f16v2tof8(x3, number_format, scale, control, random3 & 0xFFFF, random3 >> 16)
     low = (b0 & 0xFFFF) | ((b1 & 0xFFFF) << 16) | ((b0 | b1) & ~0xFFFFFFFF)
     return low, (b2 & 0xFFFF) | ((b3 & 0xFFFF) << 16) | ((b2 | b3) & ~0xFFFFFFFF)
+
+
+def float8_dot(x0: int, x1: int, entry: int, weight_words: Words, formats: int, scale: int) -> float:
+    """Eight inputs times a weight entry, scaled by 2**scale. `formats` is $FP_INFMT: bit 0 weights, bit 1
+    input."""
+    total = 0.0
+    for half in range(2):
+        weights = word_at(weight_words, 2 * entry + half)
+        inputs = x1 if half else x0
+        for lane in range(4):
+            weight = float8_value((weights >> (8 * lane)) & 0xFF, formats & 1)
+            total += float8_value((inputs >> (8 * lane)) & 0xFF, formats >> 1) * weight
+    return scaled(total, scale)
+
+
+def multiply_float8(
+    x0: int,
+    x1: int,
+    phase: int,
+    units: int,
+    accumulators: Singles,
+    weight_words: Words,
+    formats: int,
+    scale: int,
+) -> int:
+    """`amp.multiply_halves` on both sets with FP8 elements."""
+    for first in range(0, 16, 8):
+        for unit in range(first, first + units):
+            dot = float8_dot(x0, x1, 4 * unit + phase, weight_words, formats, scale)
+            work = single_at(accumulators, 2 * unit)
+            if phase == 0:
+                accumulators[2 * unit] = single_at(accumulators, 2 * unit + 1) + dot
+                accumulators[2 * unit + 1] = work
+            else:
+                accumulators[2 * unit] = work + dot
+    return 0
+
+
+@whole("f8v4class")
+def f8v4class(x: int) -> int:
+    """One byte per element, packed from lane 0; numbers as for the other formats (assumed)."""
+    result = 0
+    for lane in range(4):
+        byte = (x >> (8 * lane)) & 0xFF
+        nan = 1 if byte == FLOAT8_NAN else 0
+        result |= class_of(byte & 0x80, nan, 1 if byte == 0 else 0, nan, nan) << (8 * lane)
+    return result

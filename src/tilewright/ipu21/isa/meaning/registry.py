@@ -11,8 +11,10 @@ A decorator claims every form of the mnemonics it names. Its name is the marshal
 Parameters with these names are supplied by the machine and not by an operand: `control` ($FP_CTL), `draw` (16
 random bits per lane), `scale` (the worker's signed $FP_SCL), `number_format` (bit 0 of $FP_NFMT), `tas`
 ($TAS), `lower` and `upper` (elements 0 and 1 of the second source, the same for every lane), and, for
-functions with state, `accumulators` (the worker's 32 float32), `weights` (the common weight entries),
-`state` (the worker's pseudo-random generator). A function may also read the flags of a tuple's words: bits
+functions with state, `accumulators` and `accumulator_words` (the worker's 32 float32, as numbers or raw),
+`weights`, `single_weights` and `weight_words` (the common weight entries as halves, singles or raw),
+`input_format` and `input_scale` ($FP_INFMT and the signed $FP_ISCL). `random0` to `random3` are the words of
+one or two draws. A function may also read the flags of a tuple's words: bits
 34:32, as everywhere.
 """
 

@@ -6,9 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.errors import LinkError
+from tilewright.errors import LinkError, ObjectError
 from tilewright.ipu21.machine.memory import IMAGE_BASE, REGION1_BASE
-from tilewright.ipu21.toolchain import Group, ObjectFile, ObjectSymbol, Relocation, assemble, link
+from tilewright.ipu21.toolchain import (
+    Group,
+    LinkedImage,
+    ObjectFile,
+    ObjectSymbol,
+    Relocation,
+    assemble,
+    link,
+)
 from tilewright.ipu21.toolchain.objects import CODE_FILL
 
 pytestmark = pytest.mark.unit
@@ -286,3 +294,38 @@ def test_placement_is_aligned_ordered_and_disjoint(shapes: list[tuple[int, int, 
         last = address + 4 * size
     for first, second in zip(image.segments, image.segments[1:], strict=False):
         assert first.end <= second.address
+
+
+def test_section_groups_of_sources() -> None:
+    source = (
+        '.section .text.h,"axG",@progbits,h,comdat\n.weak h\nh: br $lr\n.text\n.globl {0}\n{0}: call $lr, h\n'
+    )
+    first, second = (
+        ObjectFile.from_bytes(assemble(source.format(name)).to_bytes(), name=name) for name in ("f", "g")
+    )
+    assert [first.signature(group) for group in first.groups] == ["h"]
+    image = link([first, second])
+    assert sum(len(segment.data) for segment in image.segments) == 12
+    assert image.symbols["h"] == image.symbols["f"] - 4 or image.symbols["h"] == image.symbols["f"] + 4
+
+
+def test_stated_stack_sizes_stay_with_their_functions() -> None:
+    source = ".globl f, g\nf: br $lr\n.section .text.g\ng: br $lr\n"
+    sizes = ".section .stack_sizes\n.long f\n.uleb128 8\n.long g\n.uleb128 2080\n"
+    item = ObjectFile.from_bytes(assemble(source + sizes).to_bytes())
+    assert item.section(".stack_sizes").data[4:] == bytes([8, 0, 0, 0, 0, 0xA0, 0x10])
+    whole = link([item])
+    assert whole.stack_sizes == {"f": 8, "g": 2080}
+    assert LinkedImage.from_elf(whole.to_elf()).stack_sizes == whole.stack_sizes
+    assert link([item], roots=["g"]).stack_sizes == {"g": 2080}
+    item.section(".stack_sizes").data += b"\1\2"
+    with pytest.raises(ObjectError, match="cut off"):
+        link([item])
+
+
+def test_objects_of_the_older_generation() -> None:
+    data = bytearray(assemble(".globl f\nf: br $lr\n").to_bytes())
+    data[36] = 2
+    item = ObjectFile.from_bytes(bytes(data), name="old.o")
+    assert item.architecture == "ipu2" and item.to_bytes() == bytes(data)
+    assert "old.o is made for ipu2" in "".join(link([item]).warnings)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..isa.csrs import csr_number, weight_number
 from ..isa.enums import constant
@@ -22,6 +23,7 @@ from .matching import all_mnemonics, readings
 from .object_builder import build_object
 from .objects import ObjectFile
 from .operands import Written, parse_operands
+from .preprocess import Preprocessed, needs_preprocessing, preprocess
 from .settling import check_repeat, settle_code, settle_data
 from .statements import CutFault, Expansion, Statement, cut_statements
 from .symbols import Section, Symbol, SymbolTable, here
@@ -108,18 +110,34 @@ class _Scope:
 
 
 class Assembler:
-    """State of one assembly. Use `assemble`."""
+    """State of one assembly. Use `assemble`.
 
-    def __init__(self, source: str, filename: str, defines: Mapping[str, int]) -> None:
+    Lines of all files are numbered through in the order they are read, so that a statement knows its place
+    by one number; `origins` says which file and line each is.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        filename: str,
+        defines: Mapping[str, int],
+        *,
+        origins: Sequence[tuple[str, int]] | None = None,
+        include_dirs: Sequence[Path] = (),
+    ) -> None:
         self.filename = filename
+        self.include_dirs = tuple(include_dirs)
         self.lines = source.split("\n")
-        self.diagnostics: list[Diagnostic] = []
-        self.symbols = SymbolTable()
+        self.origins: list[tuple[str, int]] = list(origins or ())
+        self.origins += [(filename, line + 1) for line in range(len(self.origins), len(self.lines))]
+        self.include_depth = 0
+        self.diagnostics: list[tuple[int, Diagnostic]] = []
+        self.symbols = SymbolTable(self.where)
         self.sections: dict[str, Section] = {}
         self.section = self.named_section(".text")
         self.previous: Section | None = None
         self.section_stack: list[tuple[Section, Section | None]] = []
-        self.emitter = Emitter()
+        self.emitter = Emitter(where=self.where)
         self.conditions = Conditions()
         self.macros: dict[str, Macro] = {}
         self.macro_calls = 0
@@ -143,6 +161,25 @@ class Assembler:
             flags, kind = default_flags(name)
             section = self.sections[name] = Section(name, kind, flags)
         return section
+
+    def origin(self, line: int) -> tuple[str, int]:
+        """File and line (from 1) of a line of any file read so far."""
+        return self.origins[min(line, len(self.origins)) - 1]
+
+    def where(self, line: int) -> str:
+        """A line in words, seen from the main file: `line 3`, or `file:3`."""
+        name, number = self.origin(line)
+        return f"line {number}" if name == self.filename else f"{name}:{number}"
+
+    def include(self, name: str, source: str, statement: Statement) -> None:
+        """Read the statements of another file next. Raises SourceFault when files are nested too deeply."""
+        base = len(self.lines)
+        lines = source.split("\n")
+        self.lines += lines
+        self.origins += [(name, line + 1) for line in range(len(lines))]
+        statements, faults = cut_statements(source, line=base + 1)
+        self.report_cuts(faults, None)
+        self.push(statements, statement, macro=False)
 
     def enter(self, section: Section) -> None:
         self.previous, self.section = self.section, section
@@ -205,9 +242,10 @@ class Assembler:
             column = fault.offset - (before.rindex("\n") + 1 if "\n" in before else 0)
             expansion: Expansion | None = statement.expansion
             while expansion is not None:
-                notes.append(f"in {expansion.name}, expanded at {self.filename}:{expansion.call.line}")
+                name, number = self.origin(expansion.call.line)
+                notes.append(f"in {expansion.name}, expanded at {name}:{number}")
                 expansion = expansion.call.expansion
-        self._add(Diagnostic(self.filename, line, column + 1, fault.message, shown, fault.hint, tuple(notes)))
+        self._add(line, column, shown, fault.message, fault.hint, tuple(notes))
 
     def report_cuts(self, faults: list[CutFault], statement: Statement | None) -> None:
         """Remember faults of cutting a source or an expansion (then `statement` is the call)."""
@@ -216,16 +254,18 @@ class Assembler:
                 self.report(SourceFault(f"in the expansion: {fault.message}", 0, hint=fault.hint), statement)
             else:
                 shown = self.lines[fault.line - 1].rstrip("\r")
-                self._add(
-                    Diagnostic(self.filename, fault.line, fault.column + 1, fault.message, shown, fault.hint)
-                )
+                self._add(fault.line, fault.column, shown, fault.message, fault.hint, ())
 
-    def _add(self, diagnostic: Diagnostic) -> None:
-        if diagnostic in self.diagnostics:
+    def _add(
+        self, line: int, column: int, shown: str, message: str, hint: str | None, notes: tuple[str, ...]
+    ) -> None:
+        name, number = self.origin(line)
+        item = (line, Diagnostic(name, number, column + 1, message, shown, hint, notes))
+        if item in self.diagnostics:
             return
         if len(self.diagnostics) >= MAXIMUM_FAULTS:
             raise _TooManyFaults
-        self.diagnostics.append(diagnostic)
+        self.diagnostics.append(item)
 
     # ---- the work
 
@@ -240,8 +280,8 @@ class Assembler:
         except _TooManyFaults:
             more = True
         if self.diagnostics:
-            self.diagnostics.sort(key=lambda diagnostic: (diagnostic.line, diagnostic.column))
-            raise AssemblyFaults(self.filename, self.diagnostics, more=more)
+            self.diagnostics.sort(key=lambda item: (item[0], item[1].column))
+            raise AssemblyFaults(self.filename, [item for _, item in self.diagnostics], more=more)
         assert item is not None
         return item
 
@@ -445,7 +485,12 @@ class Assembler:
 
 
 def assemble(
-    source: str, *, filename: str = "<string>", defines: Mapping[str, int] | None = None
+    source: str,
+    *,
+    filename: str = "<string>",
+    defines: Mapping[str, int] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    preprocessed: Preprocessed | None = None,
 ) -> ObjectFile:
     """Assemble a source in the vendor's syntax.
 
@@ -456,11 +501,22 @@ def assemble(
 
     Args:
         source: text; comments are `#`, `//` and `/* */`.
-        filename: shown in messages and kept as the object's name.
-        defines: names with values, as if `.set` stood at the top.
+        filename: shown in messages and kept as the object's name; its folder is searched first by `#include`
+            and `.include`.
+        defines: names with values, as if `.set` and `#define` stood at the top.
+        include_dirs: further folders for `#include` and `.include`.
+        preprocessed: the source after an outside preprocessor. Without it the built-in one is used for a
+            source with preprocessor lines.
 
     Raises:
         AssemblyFaults (an AssemblyError): every fault of the source, up to a limit, with line, column and
         caret.
     """
-    return Assembler(source, filename, defines or {}).run()
+    folders = [Path(folder) for folder in include_dirs]
+    values = dict(defines or {})
+    if preprocessed is None and needs_preprocessing(source):
+        preprocessed = preprocess(source, filename=filename, include_dirs=folders, defines=values)
+    if preprocessed is None:
+        return Assembler(source, filename, values, include_dirs=folders).run()
+    origins = preprocessed.origins
+    return Assembler(preprocessed.text, filename, values, origins=origins, include_dirs=folders).run()

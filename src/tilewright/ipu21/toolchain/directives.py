@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...errors import UsageError
+from ...files import read_file
 from .diagnostics import SourceFault, did_you_mean
 from .expressions import ExpressionParser, Value
 from .lexer import Token, string_bytes, tokenise
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from .statements import Statement
 
 MAXIMUM_ALIGNMENT = 1 << 16
+SOURCE_LIMIT = 16 << 20
+"""Bytes of a file read by `.include`."""
 
 
 class Arguments:
@@ -95,8 +100,6 @@ DEFAULTS: tuple[tuple[str, str, str], ...] = (
 """Section name (or prefix before a dot) -> flags and type when none are written."""
 
 _FLAG_FAULTS = {
-    "G": "COMDAT groups are not supported in sources (objects may have them)",
-    "o": "link-order sections are not supported",
     "T": "thread-local sections are not supported",
 }
 _SECTION_NAME = re.compile(r'\s*(?:"([^"]+)"|([^\s,"]+))\s*')
@@ -119,13 +122,14 @@ def read_section(assembler: Assembler, text: str, start: int) -> Section:
     arguments = Arguments(assembler, text, match.end())
     flags: str | None = None
     kind: str | None = None
+    group: str | None = None
     if arguments.accept(","):
         place = arguments.token.offset
         letters = arguments.string().decode()
         for letter in letters:
             if letter in _FLAG_FAULTS:
                 raise SourceFault(_FLAG_FAULTS[letter], place)
-            if letter not in "awxMS":
+            if letter not in "awxMSGo":
                 raise SourceFault(f"unknown section flag {letter!r}", place, hint="a, w and x are known")
         flags = "".join(letter for letter in "awx" if letter in letters)
         if arguments.accept(","):
@@ -138,17 +142,36 @@ def read_section(assembler: Assembler, text: str, start: int) -> Section:
                     f"unknown section type @{kind}", place, hint="@progbits and @nobits are known"
                 )
             kind = "progbits" if kind == "note" else kind
-            if arguments.accept(","):
+            if arguments.token.text == "," and "M" in letters:
+                arguments.comma()
                 arguments.number("the entry size", 0, 1 << 20)  # merging is an optimisation nobody needs here
+            if "o" in letters:
+                # The section it goes with is found through its relocations.
+                arguments.comma()
+                arguments.name()
+            if "G" in letters:
+                group = _read_group(arguments)
     arguments.finish()
-    section = assembler.sections.get(name)
+    key = name if group is None else f"{name}\0{group}"
+    section = assembler.sections.get(key)
     if section is None:
         usual_flags, usual_kind = default_flags(name)
-        section = Section(name, kind or usual_kind, usual_flags if flags is None else flags)
-        assembler.sections[name] = section
+        section = Section(name, kind or usual_kind, usual_flags if flags is None else flags, group=group)
+        assembler.sections[key] = section
     elif (flags is not None and flags != section.flags) or (kind is not None and kind != section.type):
         raise SourceFault(f"section {name} was described differently before", start)
     return section
+
+
+def _read_group(arguments: Arguments) -> str:
+    """The signature of a `G` section. Raises SourceFault when it is missing or the group no COMDAT."""
+    arguments.comma()
+    name = arguments.name()
+    if arguments.accept(","):
+        place = arguments.token.offset
+        if arguments.name() != "comdat":
+            raise SourceFault("expected `comdat`", place)
+    return name
 
 
 def _section(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
@@ -311,6 +334,23 @@ def _ignored(assembler: Assembler, arguments: Arguments, statement: Statement) -
     """Debug and bookkeeping directives of compilers; nothing here depends on them."""
 
 
+def _include(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    place = arguments.token.offset
+    wanted = arguments.string().decode()
+    arguments.finish()
+    home = Path(assembler.origin(statement.line)[0]).parent
+    for folder in (home, *assembler.include_dirs):
+        path = folder / wanted
+        if path.is_file():
+            try:
+                text = read_file(path, limit=SOURCE_LIMIT).decode()
+            except (UsageError, UnicodeDecodeError) as error:
+                raise SourceFault(f"cannot read {path}: {error}", place) from None
+            assembler.include(str(path), text, statement)
+            return
+    raise SourceFault(f"there is no file {wanted}", place, hint="give its folder with -I")
+
+
 def _unsupported(what: str) -> Handler:
     def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
         raise SourceFault(f"{what} not supported")
@@ -345,7 +385,7 @@ HANDLERS: dict[str, Handler] = {
     ".p2align": _align(power=True),
     ".err": _error,
     ".error": _error,
-    ".include": _unsupported("including files is"),
+    ".include": _include,
     ".altmacro": _unsupported("alternate macro syntax is"),
     ".comm": _unsupported("common symbols are"),
     ".org": _unsupported("moving the location is"),

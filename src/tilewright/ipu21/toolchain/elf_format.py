@@ -14,6 +14,9 @@ IDENT = b"\x7fELF" + bytes([1, 1, 1, 255, 0]) + bytes(7)
 """ELFCLASS32, little endian, version 1, ELFOSABI_STANDALONE."""
 MACHINE = 248
 FLAGS_IPU21 = 0x21
+FLAGS_IPU2 = 0x02
+ARCHITECTURES = {0: "unstated", 0x01: "ipu1", FLAGS_IPU2: "ipu2", FLAGS_IPU21: "ipu21"}
+"""Low byte of the header flags -> architecture (known)."""
 FLAGS_MASK = 0xFF
 
 ET_REL = 1

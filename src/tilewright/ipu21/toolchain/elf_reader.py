@@ -9,8 +9,9 @@ from ..machine.memory import TILE_BASE, TILE_END
 from . import elf_format as elf
 from .elf_tables import ElfTables, SectionHeader, SymbolEntry
 from .image import LinkedImage, LinkedSegment, provisional_words
-from .objects import Group, ObjectFile, ObjectSection, ObjectSymbol, Relocation
+from .objects import STACK_SIZES, Group, ObjectFile, ObjectSection, ObjectSymbol, Relocation
 from .relocations import TYPES
+from .stack_sizes import read_entries
 from .symbols import MAXIMUM_SECTION_BYTES
 
 MAXIMUM_ALIGNMENT = 1 << 20
@@ -29,7 +30,8 @@ def read_object(data: bytes, *, name: str) -> ObjectFile:
     tables = ElfTables(data, name)
     if tables.header.type != elf.ET_REL:
         raise tables.fault(f"this is ELF type {tables.header.type}, not a relocatable object")
-    result = ObjectFile(name)
+    number = tables.header.flags & elf.FLAGS_MASK
+    result = ObjectFile(name, architecture=elf.ARCHITECTURES[number])
     indices: dict[int, int] = {}
     symtab: SectionHeader | None = None
     for header in tables.sections[1:]:
@@ -148,7 +150,7 @@ def _relocations(
 ) -> None:
     target_header = tables.section(header.info, header.name)
     index = indices.get(target_header.index)
-    if index is None or not target_header.flags & elf.SHF_ALLOC:
+    if index is None or not (target_header.flags & elf.SHF_ALLOC or target_header.name == STACK_SIZES):
         return  # debug data and the like are never loaded
     if symtab is None or header.link != symtab.index:
         raise tables.fault(f"uses symbol table {header.link}", header.name)
@@ -222,4 +224,10 @@ def read_image(data: bytes, *, name: str) -> LinkedImage:
         if "x" in segment.flags
         for word in provisional_words(segment.address, segment.data)
     ]
-    return LinkedImage(tuple(segments), symbols, header.entry or None, tuple(provisional))
+    sizes: dict[str, int] = {}
+    for section in tables.sections[1:]:
+        if section.name == STACK_SIZES:
+            named = {address: symbol for symbol, address in reversed(symbols.items())}
+            for address, size in read_entries(tables.content(section), f"{name}, {STACK_SIZES}"):
+                sizes[named.get(address, f"{address:#x}")] = size
+    return LinkedImage(tuple(segments), symbols, header.entry or None, tuple(provisional), sizes)

@@ -62,9 +62,9 @@ class ElfTables:
         self.header = self._header()
         self.sections = self._sections()
 
-    def fault(self, what: str, where: str | None = None) -> ObjectError:
+    def fault(self, what: str, where: str | None = None, *, hint: str | None = None) -> ObjectError:
         """An error for this file."""
-        return ObjectError(what, where=f"{self.name}, {where}" if where else self.name)
+        return ObjectError(what, where=f"{self.name}, {where}" if where else self.name, hint=hint)
 
     def span(self, offset: int, size: int, what: str) -> bytes:
         """`size` bytes at `offset`."""
@@ -127,9 +127,12 @@ class ElfTables:
             raise self.fault(f"the machine is {machine}, not {elf.MACHINE} (Colossus)")
         if version != 1 or ehsize != elf.HEADER.size:
             raise self.fault(f"unknown header version {version} or size {ehsize}")
-        if flags & elf.FLAGS_MASK not in (0, elf.FLAGS_IPU21):
+        number = flags & elf.FLAGS_MASK
+        if number not in (0, elf.FLAGS_IPU2, elf.FLAGS_IPU21):
+            known = elf.ARCHITECTURES.get(number)
             raise self.fault(
-                f"made for architecture {flags & elf.FLAGS_MASK:#x}, not IPU21 ({elf.FLAGS_IPU21:#x})"
+                f"made for {known or f'architecture {number:#x}'}, whose code cannot run on ipu21",
+                hint="compile it for ipu2 or ipu21",
             )
         if shnum and shentsize != elf.SECTION_HEADER.size:
             raise self.fault(f"section headers have {shentsize} bytes")

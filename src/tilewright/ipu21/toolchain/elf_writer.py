@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import ObjectError
 from . import elf_format as elf
-from .objects import ObjectFile
+from .objects import STACK_SIZES, ObjectFile
+from .stack_sizes import write_entries
 
 if TYPE_CHECKING:
     from .image import LinkedImage
@@ -40,7 +41,12 @@ class _Load:
 
 
 def _assemble_file(
-    sections: Sequence[_Output], *, type_: int, entry: int = 0, segments: Sequence[_Load] = ()
+    sections: Sequence[_Output],
+    *,
+    type_: int,
+    entry: int = 0,
+    segments: Sequence[_Load] = (),
+    flags: int = elf.FLAGS_IPU21,
 ) -> bytes:
     """Lay out header, program headers, section bytes and section headers."""
     names = elf.StringTable()
@@ -84,7 +90,7 @@ def _assemble_file(
         entry,
         elf.HEADER.size if segments else 0,
         table,
-        elf.FLAGS_IPU21,
+        flags,
         elf.HEADER.size,
         elf.PROGRAM_HEADER.size if segments else 0,
         len(segments),
@@ -112,6 +118,10 @@ def _assemble_file(
 
 def _flag_bits(letters: str) -> int:
     return sum(bit for letter, bit in elf.FLAG_BITS.items() if letter in letters)
+
+
+def _architecture_flags(item: ObjectFile) -> int:
+    return next(number for number, name in elf.ARCHITECTURES.items() if name == item.architecture)
 
 
 def write_object(item: ObjectFile) -> bytes:
@@ -208,7 +218,7 @@ def write_object(item: ObjectFile) -> bytes:
         )
     )
     outputs.append(_Output(".strtab", elf.SHT_STRTAB, 0, bytes(strings.data), len(strings.data), 1))
-    return _assemble_file(outputs, type_=elf.ET_REL)
+    return _assemble_file(outputs, type_=elf.ET_REL, flags=_architecture_flags(item))
 
 
 def write_image(image: LinkedImage) -> bytes:
@@ -228,6 +238,9 @@ def write_image(image: LinkedImage) -> bytes:
             outputs.append(_Output(name, elf.SHT_PROGBITS, flags, data, len(data), alignment, address))
         permissions = 4 | (2 if "w" in segment.flags else 0) | (1 if "x" in segment.flags else 0)
         segments.append(_Load(first, segment.address, len(segment.data), permissions))
+    if image.stack_sizes:
+        entries = write_entries(image)
+        outputs.append(_Output(STACK_SIZES, elf.SHT_PROGBITS, 0, entries, len(entries), 1))
     strings = elf.StringTable()
     table = bytearray(elf.SYMBOL.size)
     for name, value in image.symbols.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..isa.forms import Form, form
@@ -69,9 +70,10 @@ class Emitter:
     """Where instructions and data go, and the rules of placing them.
 
     `code` maps offsets to what was placed there: the forms of an instruction or bundle, or nothing where
-    a fault was found.
+    a fault was found. `where` puts a line number into words.
     """
 
+    where: Callable[[int], str] = "line {}".format
     mode: str | None = None
     allow_optimizations: bool = False
     code_fixups: list[CodeFixup] = field(default_factory=list)

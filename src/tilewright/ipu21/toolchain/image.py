@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import ObjectError
 from ..isa.decode import provisional_mask
+from .objects import SourceLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,18 @@ class LinkedImage:
     """Segments by rising address, symbols (globals, and local functions) by name, and the entry address.
 
     `provisional` lists (address, word) of the instruction words that rest on a number which is not public;
-    an image with any of them is for the simulator only.
+    an image with any of them is for the simulator only. `stack_sizes` holds the stack bytes of the functions
+    that state them. `warnings` tells what the link accepted with doubts; `lines` where instructions were
+    written, as far as that is known; neither is kept in a file.
     """
 
     segments: tuple[LinkedSegment, ...] = ()
     symbols: dict[str, int] = field(default_factory=dict)
     entry: int | None = None
     provisional: tuple[tuple[int, int], ...] = ()
+    stack_sizes: dict[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+    lines: tuple[SourceLine, ...] = field(default=(), compare=False, repr=False)
 
     def to_elf(self) -> bytes:
         """ELF32 executable: one PT_LOAD per segment and an absolute symbol table. Equal images give equal
@@ -58,6 +64,20 @@ class LinkedImage:
             if segment.address <= address and address + size <= segment.end:
                 return segment.data[address - segment.address : address - segment.address + size]
         raise ObjectError(f"no segment holds {size} bytes at {address:#x}")
+
+
+def image_symbol(image: LinkedImage, address: int) -> str | None:
+    """An address as `symbol+0xoffset` by the nearest symbol at or before it in its segment, or None."""
+    start = max((item.address for item in image.segments if item.address <= address < item.end), default=None)
+    if start is None:
+        return None
+    found: tuple[int, str] | None = None
+    for name, value in image.symbols.items():
+        if start <= value <= address and (found is None or value > found[0]):
+            found = (value, name)
+    if found is None:
+        return None
+    return found[1] if found[0] == address else f"{found[1]}+{address - found[0]:#x}"
 
 
 def provisional_words(address: int, code: bytes) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ...errors import LinkError
 from ..machine.memory import IMAGE_BASE, REGION1_BASE
 from .image import LinkedImage, LinkedSegment, provisional_words
-from .objects import CODE_FILL, ObjectFile
+from .objects import CODE_FILL, ObjectFile, SourceLine
 from .placement import Interval, Placed, place_sections
 from .relocations import apply_relocation
 from .resolution import (
@@ -19,6 +19,7 @@ from .resolution import (
     reachable,
     resolve_globals,
 )
+from .stack_sizes import linked_stack_sizes
 
 CODE_REGION: tuple[Interval, ...] = ((IMAGE_BASE, REGION1_BASE),)
 """Everything the loader fills that can be executed."""
@@ -71,7 +72,26 @@ def link(
         symbols=symbols,
         entry=_address(globals_.definitions[entry], addresses) if entry is not None else None,
         provisional=tuple(sorted(provisional)),
+        stack_sizes=linked_stack_sizes(objects, symbols, globals_, addresses),
+        warnings=_warnings(objects),
+        lines=_lines(placed),
     )
+
+
+def _warnings(objects: Sequence[ObjectFile]) -> tuple[str, ...]:
+    """Objects of the older generation are taken: their instructions mean the same here (known)."""
+    return tuple(
+        f"{item.name} is made for ipu2; its code runs on ipu21, but uses nothing that is new there"
+        for item in objects
+        if item.architecture == "ipu2"
+    )
+
+
+def _lines(placed: Sequence[Placed]) -> tuple[SourceLine, ...]:
+    found = [
+        line._replace(offset=item.address + line.offset) for item in placed for line in item.section.lines
+    ]
+    return tuple(sorted(found))
 
 
 def _address(definition: Definition, addresses: Mapping[SectionId, int]) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .diagnostics import SourceFault
 from .expressions import evaluate
-from .objects import ObjectFile, ObjectSection, ObjectSymbol, Relocation
+from .objects import Group, ObjectFile, ObjectSection, ObjectSymbol, Relocation, SourceLine
 from .symbols import Section, Symbol
 
 if TYPE_CHECKING:
@@ -42,7 +42,13 @@ def build_object(assembler: Assembler) -> ObjectFile:
 
     # Relocations first decide which section symbols and undefined names are needed.
     section_symbols: dict[Section, int] = {}
-    needed: dict[Symbol, None] = {}
+    groups: dict[str, list[int]] = {}
+    for section in kept:
+        if section.group is not None:
+            groups.setdefault(section.group, []).append(indices[section])
+    needed: dict[Symbol, None] = {assembler.symbols.get(name): None for name in groups}
+    known = set(named)
+    named += [symbol for symbol in needed if symbol not in known]
     for entry in assembler.emitter.relocations:
         symbol = entry.value.symbol
         if symbol.section is None:
@@ -77,8 +83,12 @@ def build_object(assembler: Assembler) -> ObjectFile:
                 section.alignment,
                 nobits,
                 section.offset,
+                lines=_lines(assembler, section),
             )
         )
+    result.groups += [
+        Group(positions[assembler.symbols.get(name)], tuple(members)) for name, members in groups.items()
+    ]
     for entry in sorted(assembler.emitter.relocations, key=lambda item: item.offset):
         symbol, addend = entry.value.symbol, entry.value.addend
         if symbol.section is not None and symbol.private:
@@ -94,6 +104,15 @@ def build_object(assembler: Assembler) -> ObjectFile:
             Relocation(entry.offset, entry.type, number, addend)
         )
     return result
+
+
+def _lines(assembler: Assembler, section: Section) -> tuple[SourceLine, ...]:
+    """Where the instructions of a section were written, by rising offset."""
+    placed = assembler.emitter.code.get(section, {})
+    return tuple(
+        SourceLine(offset, *assembler.origin(statement.line))
+        for offset, (_, statement) in sorted(placed.items())
+    )
 
 
 def _binding(symbol: Symbol, needed: bool) -> str:

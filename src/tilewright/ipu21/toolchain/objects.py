@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+STACK_SIZES = ".stack_sizes"
+"""Section of (address, ULEB128 bytes) entries, one per function: the stack it uses (known)."""
 CODE_FILL = 0x19E00000
 """`nop`, the vendor's padding of text sections (known)."""
 
@@ -42,10 +45,18 @@ class ObjectSymbol:
         return self.absolute or self.section is not None
 
 
+class SourceLine(NamedTuple):
+    """The instruction at `offset` (in an image: at that address) was written in `line` (from 1) of `file`."""
+
+    offset: int
+    file: str
+    line: int
+
+
 @dataclass(slots=True)
 class ObjectSection:
     """`flags` holds letters: a(llocated), w(ritable), x (executable). `size` counts a nobits section's bytes
-    too.
+    too. `lines` are known only for what was assembled in this process; no file keeps them.
     """
 
     name: str
@@ -55,6 +66,7 @@ class ObjectSection:
     nobits: bool = False
     size: int = 0
     relocations: list[Relocation] = field(default_factory=list)
+    lines: tuple[SourceLine, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def allocated(self) -> bool:
@@ -76,12 +88,17 @@ class Group:
 
 @dataclass(slots=True)
 class ObjectFile:
-    """A relocatable object. Local symbols come before the others, as ELF wants them."""
+    """A relocatable object. Local symbols come before the others, as ELF wants them.
+
+    `architecture` is `ipu21`, `ipu2` (whose instructions ipu21 has too, with the same encodings) or
+    `unstated`.
+    """
 
     name: str = "<object>"
     sections: list[ObjectSection] = field(default_factory=list)
     symbols: list[ObjectSymbol] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
+    architecture: str = "ipu21"
 
     def signature(self, group: Group) -> str:
         """The name that identifies a group: that of its symbol, or of the section its symbol stands for."""

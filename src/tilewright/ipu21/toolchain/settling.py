@@ -48,7 +48,7 @@ def check_repeat(emitter: Emitter, body: RepeatBody) -> None:
     if not isinstance(value, int):
         return  # already refused when the rpt itself was encoded
     code = emitter.code.get(body.section, {})
-    line = body.statement.line
+    line = emitter.where(body.statement.line)
     for number in range(value + 1):
         place = body.start + 8 * number
         found = code.get(place)
@@ -64,14 +64,14 @@ def check_repeat(emitter: Emitter, body: RepeatBody) -> None:
             return  # a fault was found here already
         if len(forms) != 2:
             raise SourceFault(
-                f"the body of the rpt on line {line} takes bundles only",
+                f"the body of the rpt on {line} takes bundles only",
                 hint="write { instruction ; fnop } or { nop ; instruction }, or check the body's length",
                 statement=statement,
             )
         bad = next((item for item in forms if item.flags & {"control", "system"}), None)
         if bad is not None:
             raise SourceFault(
-                f"`{bad.mnemonic}` cannot be in the body of an rpt (line {line})",
+                f"`{bad.mnemonic}` cannot be in the body of an rpt ({line})",
                 hint="control and system instructions are not repeated",
                 statement=statement,
             )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from .diagnostics import SourceFault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .expressions import Address, Value
     from .statements import Statement
 
@@ -42,7 +44,10 @@ class Symbol:
 
 @dataclass(slots=True, eq=False)
 class Section:
-    """Bytes gathered under one section name; `offset` is where the next byte goes."""
+    """Bytes gathered under one section name; `offset` is where the next byte goes.
+
+    `group` is the signature of the COMDAT group it belongs to.
+    """
 
     name: str
     type: str
@@ -50,6 +55,7 @@ class Section:
     alignment: int = 1
     data: bytearray = field(default_factory=bytearray)
     reserved: int = 0  # size of a section without file bytes (nobits)
+    group: str | None = None
 
     @property
     def executable(self) -> bool:
@@ -84,7 +90,9 @@ class Section:
 class SymbolTable:
     """All names of one source, in order of first appearance, with numeric labels kept apart."""
 
-    def __init__(self) -> None:
+    def __init__(self, where: Callable[[int], str] = "line {}".format) -> None:
+        """`where` puts a line number into words."""
+        self._where = where
         self.symbols: dict[str, Symbol] = {}
         self._local_counts: dict[str, int] = {}
 
@@ -98,7 +106,7 @@ class SymbolTable:
         """Place a label at the section's current offset. Raises SourceFault when the name is taken."""
         symbol = self.get(name)
         if symbol.defined:
-            line = f" on line {symbol.defined_by.line}" if symbol.defined_by else ""
+            line = f" on {self._where(symbol.defined_by.line)}" if symbol.defined_by else ""
             raise SourceFault(f"{name} is already defined{line}")
         symbol.section, symbol.offset, symbol.defined_by = section, section.offset, statement
         return symbol

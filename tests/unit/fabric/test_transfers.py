@@ -7,12 +7,12 @@ import pytest
 from exchange_phases import PhaseBuilder
 
 from tilewright.errors import ScheduleError
+from tilewright.ipu21.fabric.messages import cut, spans_of
 from tilewright.ipu21.fabric.transfers import (
     DESTINATION,
     TRANSFER,
     check_transfers,
     element_masks,
-    split_transfers,
 )
 from tilewright.ipu21.machine import memory, topology
 
@@ -75,7 +75,7 @@ def test_accepts_neighbours() -> None:
 def test_long_transfers_are_cut(words: int, pieces: list[int]) -> None:
     builder = PhaseBuilder()
     builder.add(0, S, words, [53, 9])
-    messages = split_transfers(*builder.build())
+    messages = cut(spans_of(*builder.build()))
     assert messages.words.tolist() == pieces
     begins = np.concatenate([[0], np.cumsum(pieces)[:-1]])
     assert messages.address.tolist() == (S + 4 * begins).tolist()
@@ -87,7 +87,7 @@ def test_a_unicast_drives_one_direction() -> None:
     builder = PhaseBuilder()
     builder.add(0, S, 4, [53])
     builder.add(53, S, 4, [63])
-    assert split_transfers(*builder.build()).control.tolist() == [topology.EAST, topology.WEST]
+    assert cut(spans_of(*builder.build())).control.tolist() == [topology.EAST, topology.WEST]
 
 
 def test_own_messages_never_close_the_mux_where_the_send_begins() -> None:
@@ -95,7 +95,7 @@ def test_own_messages_never_close_the_mux_where_the_send_begins() -> None:
         for words in range(1, 130):
             builder = PhaseBuilder()
             builder.add(source, S, words, [source, 53, 9])
-            messages = split_transfers(*builder.build())
+            messages = cut(spans_of(*builder.build()))
             route = int(topology.time_to_mux(np.array(source), np.array(source)))
             assert not set((route + 1 + messages.words).tolist()) & {0, 1}
             assert messages.words.sum() == words

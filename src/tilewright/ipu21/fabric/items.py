@@ -15,18 +15,19 @@ ROW_ITEM = np.dtype([("event", "<i8"), ("kind", "u1"), ("control", "u1"), ("word
 """One timed item of a row. `event` is when its first word leaves (SEND) or when the write takes effect."""
 
 SEND = 0
-"""`words` items leave from byte address `value` with direction bits `control` (bit 2: 64-bit items)."""
+"""`words` items leave, one per event, from byte address `value` with direction bits `control` (bit 2: 64-bit
+items)."""
 MUX = 1
 """The mux listens to `value`: a physical tile, a host input or MUX_NEUTRAL."""
 POINTER = 2
-"""The incoming pointer becomes byte address `value`. `words`, if not 0, says how many words arrive through it
-from this event on."""
+"""The incoming pointer becomes byte address `value`. `words`, if not 0, says how many items arrive through it
+from this event on (64-bit ones if `control` has bit 2)."""
 FORMAT = 3
 """The incoming format becomes `value`: 0 32-bit, 1 64-bit from the east, 2 64-bit from the west."""
 MUXPAIR = 4
 """The mux of the pair listens to `value` (64-bit exchange)."""
 CONTINUE = 5
-"""`words` words begin to arrive through the running pointer, now at byte address `value`. No instruction: it
+"""`words` items begin to arrive through the running pointer, now at byte address `value`. No instruction: it
 only tells the composer what the pointer holds."""
 
 KIND_NAMES = ("send", "mux", "pointer", "format", "mux pair", "continue")

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from .transfers import TILE_IDS, Messages
+from ..machine import topology
+from .messages import Messages
+from .transfers import TILE_IDS
 
 _COLOUR_CELLS = 1 << 24
 """Endpoints times colours above which colouring is not tried (its table would be large and slow)."""
@@ -28,16 +30,17 @@ Order = NDArray[np.int64]
 def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
     """(order, parts) pairs worth trying, most promising first; `bound` is that of `bounds.lower_bound`."""
     receivers = np.diff(messages.offsets)
-    words = np.repeat(messages.words, receivers)
-    sent = np.bincount(messages.source, messages.words, TILE_IDS)
-    received = np.bincount(messages.tile, words, TILE_IDS)
+    sent = np.bincount(messages.source, messages.items, TILE_IDS)
+    lent = messages.wide.nonzero()[0]
+    sent += np.bincount(topology.partner(messages.source[lent]), messages.items[lent], TILE_IDS)
+    received = np.bincount(messages.tile, messages.items[messages.owner], TILE_IDS)
     busiest = np.maximum(
         sent[messages.source], np.maximum.reduceat(received[messages.tile], messages.offsets[:-1])
     )
     whole = np.ones(len(receivers), dtype=np.int64)
-    by_load = np.lexsort((-messages.words, -busiest, _rounds(messages)))
+    by_load = np.lexsort((-messages.items, -busiest, _rounds(messages)))
     yield by_load, whole
-    yield np.lexsort((-messages.words, _rounds(messages))), whole
+    yield np.lexsort((-messages.items, _rounds(messages))), whole
     if (receivers == 1).all():
         for order in _coloured(messages):
             yield order, whole
@@ -45,11 +48,11 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
     # Many multicasts at once seldom find all their receivers free together. A sender with time to spare
     # sends again instead.
     own = np.zeros(len(receivers), dtype=bool)
-    owner = np.repeat(np.arange(len(receivers)), receivers)
+    owner = messages.owner
     own[owner[messages.tile == messages.source[owner]]] = True
     for share in _SENDER_SHARES:
         spare = (share * bound / sent[messages.source]).astype(np.int64)
-        parts = np.where(own, 1, np.clip(spare, 1, receivers))
+        parts = np.where(own, 1, np.clip(spare, 1, np.where(messages.wide, receivers // 2, receivers)))
         if (parts > 1).any():
             yield by_load, parts
 
@@ -58,12 +61,12 @@ def _rounds(messages: Messages) -> NDArray[np.int64]:
     """A round for each message, so that no tile sends or receives much more than ROUND messages in one.
 
     Placement looks for gaps among the latest messages of a tile only; taking large phases in rounds, each
-    message dealt to one by chance (seeded), keeps all tiles at about the same time.
+    message dealt to one by chance (a fixed hash), keeps all tiles at about the same time.
     """
     degree = int(np.bincount(messages.source, minlength=TILE_IDS).max())
     degree = max(degree, int(np.bincount(messages.tile, minlength=TILE_IDS).max()))
     count = -(-degree // _ROUND)
-    shuffled = np.random.default_rng(0).permutation(len(messages.source))
+    shuffled = np.argsort(_scattered(len(messages.source)), kind="stable")
     order = shuffled[np.argsort(messages.source[shuffled], kind="stable")]
     sent = np.bincount(messages.source, minlength=TILE_IDS)
     first = np.cumsum(sent) - sent
@@ -71,6 +74,14 @@ def _rounds(messages: Messages) -> NDArray[np.int64]:
     rounds = np.empty(len(order), dtype=np.int64)
     rounds[order] = (np.arange(len(order)) - first[source]) * count // sent[source]
     return rounds
+
+
+def _scattered(count: int) -> Order:
+    """A fixed pseudo-random number for each of 0..count-1 (the finaliser of a 32-bit hash)."""
+    value = np.arange(1, count + 1, dtype=np.uint64)
+    for shift, factor in ((16, 0x45D9F3B), (15, 0x2C1B3C6D), (16, 1)):
+        value = ((value ^ (value >> np.uint64(shift))) * np.uint64(factor)) & np.uint64(0xFFFFFFFF)
+    return value.astype(np.int64)
 
 
 def _coloured(messages: Messages) -> Iterator[Order]:

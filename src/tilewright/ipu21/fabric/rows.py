@@ -42,12 +42,15 @@ def compose_rows(
     flat, owner = flat[flat_order], owner[flat_order]
     sending = flat["kind"] == SEND
     sends = np.stack([flat[name][sending] for name in ("event", "words", "value", "control")], axis=1)
-    controls = np.stack([flat[name][~sending] for name in ("event", "kind", "value", "words")], axis=1)
+    controls = np.stack(
+        [flat[name][~sending].astype(np.int64) for name in ("event", "kind", "value", "words")], axis=1
+    )
+    controls[:, 3] *= np.where(flat["control"][~sending] & 4, -1, 1)
     rows = np.arange(len(items) + 1)
     words, word_offsets = compose_arrays(
         sends.astype(np.int64),
         np.searchsorted(owner[sending], rows),
-        controls.astype(np.int64),
+        controls,
         np.searchsorted(owner[~sending], rows),
         np.asarray(ends, dtype=np.int64),
         np.asarray(tiles, dtype=np.int64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 
 from ..machine import topology
 from .bounds import lower_bound
-from .items import CONTINUE, MUX, POINTER
+from .messages import Ints, Messages, Spans, as_messages, cumulative, cut, directions, spans_of
 from .orders import candidates
+from .pairing import early, entirely, least_items, pairs, widened
 from .rows import compose_arrays
-from .transfers import TILE_IDS, Messages, check_transfers, split_transfers
+from .transfers import TILE_IDS, check_transfers
+from .writes import register_writes
 
 _GOOD_ENOUGH = 1.02
 """Length over bound at which no further order is tried."""
@@ -24,12 +27,14 @@ class Schedule:
     """A scheduled phase.
 
     Attributes:
-        messages: the messages as sent: cut from the transfers, multicasts perhaps divided among receivers.
+        messages: the messages as sent: cut from the transfers, multicasts perhaps divided among receivers,
+            some perhaps as 64-bit items.
         starts: sender event at which each message leaves.
         tiles: physical tiles that have a row, ascending.
         ends: event at which each of those rows ends.
         words, word_offsets: the rows' words, concatenated in the order of `tiles`.
-        bound: no schedule of the transfers has a shorter longest row (see `lower_bound`).
+        bound: no schedule of the transfers has a shorter longest row, 64-bit items included (see
+        `lower_bound`).
     """
 
     messages: Messages
@@ -72,18 +77,41 @@ def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Sch
         destinations: DESTINATION array that the transfers point into.
 
     Every source must hold its data at the start of the phase: nothing is forwarded within it. The result
-    depends on the arguments only. Tiles without a row sit the phase out.
+    depends on the arguments only. Tiles without a row sit the phase out. Whatever both tiles of a pair want
+    is sent as 64-bit items if that makes the phase shorter.
 
     Raises:
         ScheduleError: see `check_transfers`.
     """
     check_transfers(transfers, destinations)
-    messages = split_transfers(transfers, destinations)
+    spans = spans_of(transfers, destinations)
     if not len(transfers):
         none = np.zeros(0, dtype=np.int64)
-        return Schedule(messages, none, none, none, np.zeros(0, np.uint32), np.zeros(1, np.int64), bound=0)
-    bound = lower_bound(messages)
-    return _rows(*_regroup(messages, _leaves(messages, bound)), bound)
+        return Schedule(cut(spans), none, none, none, np.zeros(0, np.uint32), np.zeros(1, np.int64), bound=0)
+    paired = pairs(spans)
+    bound = lower_bound(as_messages(spans), *least_items(spans, paired))
+    best: tuple[Messages, Ints] | None = None
+    shortest = 0
+    for variant in _variants(spans, paired):
+        messages = cut(variant)
+        least = lower_bound(messages)
+        if best is not None and least >= shortest:
+            continue
+        leaves, horizon = _leaves(messages, least)
+        if best is None or horizon < shortest:
+            best, shortest = (messages, leaves), horizon
+    assert best is not None
+    return _rows(*_regroup(*best), bound)
+
+
+def _variants(spans: Spans, paired: NDArray[np.bool_]) -> Iterator[Spans]:
+    """The spans with 64-bit items wherever possible, only where no receiver is left out, and nowhere."""
+    if paired.any():
+        yield widened(spans, paired)
+        whole = entirely(spans, paired)
+        if whole.any() and not np.array_equal(whole, paired):
+            yield widened(spans, whole)
+    yield spans
 
 
 def _unions(messages: Messages) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -95,103 +123,83 @@ def _unions(messages: Messages) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return read, written
 
 
-def _leaves(messages: Messages, bound: int) -> NDArray[np.int64]:
-    """Sender event at which each receiver's words leave: the best of a few greedy placements."""
-    from .placement import place
+def _leaves(messages: Messages, bound: int) -> tuple[Ints, int]:
+    """Sender event at which each receiver's words leave, and the latest row end: the best of a few greedy
+    placements."""
+    from .placement import EARLY, WIDE, place
 
+    owner = messages.owner
+    sender = messages.source[owner]
+    wide = messages.wide[owner]
+    kind = topology.direction(sender, messages.tile) | WIDE | np.where(early(sender, messages.tile), EARLY, 0)
+    hears_wide = np.bincount(messages.tile[wide], minlength=TILE_IDS)
+    lent = np.flatnonzero(messages.wide)
     read, written = _unions(messages)
-    leaves = np.zeros(len(messages.tile), dtype=np.int64)
-    best, shortest = leaves, None
+    best, shortest = np.zeros(0, dtype=np.int64), None
     for order, parts in candidates(messages, bound):
         leaves = np.zeros(len(messages.tile), dtype=np.int64)
+        sends = np.bincount(messages.source, parts, TILE_IDS)
+        sends += np.bincount(topology.partner(messages.source[lent]), parts[lent], TILE_IDS)
         horizon = place(
             order,
             parts,
             messages.source,
-            messages.words,
+            messages.items,
+            messages.control,
             messages.elements,
             messages.offsets,
             messages.tile,
             messages.route,
+            np.where(wide, kind, 0),
             messages.written,
-            _cumulative(np.bincount(messages.source, parts, TILE_IDS)),
-            _cumulative(np.bincount(messages.tile, minlength=TILE_IDS)),
+            cumulative(sends.astype(np.int64)),
+            cumulative(np.bincount(messages.tile, minlength=TILE_IDS)),
             read,
             written,
+            hears_wide,
             leaves,
         )
         if shortest is None or horizon < shortest:
             shortest, best = horizon, leaves
         if shortest <= _GOOD_ENOUGH * bound:
             break
-    return best
+    assert shortest is not None
+    return best, shortest
 
 
-def _cumulative(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _regroup(messages: Messages, leaves: NDArray[np.int64]) -> tuple[Messages, NDArray[np.int64]]:
+def _regroup(messages: Messages, leaves: Ints) -> tuple[Messages, Ints]:
     """Messages whose receivers all get the same send, and the events at which they leave."""
-    message = np.repeat(np.arange(len(messages.source)), np.diff(messages.offsets))
-    order = np.lexsort((leaves, message))
-    message, leaves = message[order], leaves[order]
-    first = np.concatenate([[True], (np.diff(message) != 0) | (np.diff(leaves) != 0)])
-    heads = np.flatnonzero(first)
-    kept = message[heads]
-    tile = messages.tile[order]
-    alone = np.diff(np.append(heads, len(tile))) == 1
-    way = topology.direction(messages.source[kept], tile[heads])
-    return Messages(
+    owner = messages.owner
+    order = np.lexsort((np.arange(len(leaves)), leaves, owner))
+    owner, leaves = owner[order], leaves[order]
+    heads = np.flatnonzero(np.concatenate([[True], (np.diff(owner) != 0) | (np.diff(leaves) != 0)]))
+    kept = owner[heads]
+    spans = Spans(
         source=messages.source[kept],
         address=messages.address[kept],
         words=messages.words[kept],
-        control=np.where(alone, way, topology.BOTH),
-        elements=messages.elements[kept],
+        wide=messages.wide[kept],
         transfer=messages.transfer[kept],
-        offsets=np.append(heads, len(tile)),
-        tile=tile,
+        offsets=np.append(heads, len(leaves)),
+        tile=messages.tile[order],
         target=messages.target[order],
+    )
+    return Messages(
+        **vars(spans),
+        control=directions(spans),
+        elements=messages.elements[kept],
         route=messages.route[order],
         written=messages.written[order],
     ), leaves[heads]
 
 
-def _rows(messages: Messages, starts: NDArray[np.int64], bound: int) -> Schedule:
+def _rows(messages: Messages, starts: Ints, bound: int) -> Schedule:
     """Compose the rows of placed messages."""
-    receivers = np.diff(messages.offsets)
-    words = np.repeat(messages.words, receivers)
-    sender = np.repeat(messages.source, receivers)
-    mux = np.repeat(starts, receivers) + messages.route + 1
-
     order = np.lexsort((starts, messages.source))
-    sends = np.stack([starts, messages.words, messages.address, messages.control], axis=1)[order]
+    sends = np.stack([starts, messages.items, messages.address, messages.control], axis=1)[order]
     send_tile = messages.source[order]
-
-    order = np.lexsort((mux, messages.tile))
-    tile, mux, words, sender = messages.tile[order], mux[order], words[order], sender[order]
-    target = messages.target[order]
-    store = mux + topology.mux_to_store(tile)
-    same = tile[1:] == tile[:-1]
-    abuts = same & (mux[:-1] + words[:-1] == mux[1:])
-    selected = np.concatenate([[False], abuts & (sender[1:] == sender[:-1])])
-    closes = np.concatenate([~abuts, [True]])
-    running = np.concatenate([[False], same & (target[:-1] + 4 * words[:-1] == target[1:])])
-    event = np.concatenate([mux[~selected], (mux + words)[closes], store])
-    kind = np.concatenate(
-        [np.full((~selected).sum() + closes.sum(), MUX), np.where(running, CONTINUE, POINTER)]
-    )
-    neutral = np.full(closes.sum(), topology.MUX_NEUTRAL)
-    value = np.concatenate([sender[~selected], neutral, target])
-    payload = np.concatenate([np.zeros(len(event) - len(store), dtype=np.int64), words])
-    owner = np.concatenate([tile[~selected], tile[closes], tile])
-    order = np.lexsort((kind, event, owner))
-    controls = np.stack([event, kind, value, payload], axis=1)[order]
-    owner = owner[order]
-
-    ends = np.zeros(TILE_IDS, dtype=np.int64)
+    controls, owner, ends = register_writes(messages, starts)
     np.maximum.at(ends, send_tile, sends[:, 0] + sends[:, 1])
-    np.maximum.at(ends, tile, store + words + topology.RECEIVE_GUARD)
     tiles = np.flatnonzero(ends)
     rows, word_offsets = compose_arrays(
         sends,

@@ -89,7 +89,9 @@ def _held_python(
         if since <= event and held < 0 and kind in (_POINTER, _CONTINUE):
             if since < event and controls[j, 3] == 0:
                 return -1, -1
-            held = (controls[j, 2] >> 2) + min(event - since, controls[j, 3])
+            moved = controls[j, 3]
+            moved = min(event - since, moved) if moved >= 0 else 2 * min(event - since, -moved)
+            held = (controls[j, 2] >> 2) + moved
         if mux >= 0 and held >= 0:
             break
     return mux if mux >= 0 else _NEUTRAL, held if held >= 0 else pointer
@@ -330,7 +332,7 @@ def sequence_rows(
 
     Args:
         sends: [n, 4] (event, words, byte address, control), int64, sorted by event within each row's slice.
-        controls: [m, 4] (event, kind of ROW_ITEM, value, words), likewise.
+        controls: [m, 4] (event, kind of ROW_ITEM, value, items), likewise; `items` negative if of 64 bits.
         send_offsets, control_offsets: [rows + 1] bounds of the slices.
         ends: event at which each row ends.
         ops: [*, OPERATION_COLUMNS], to be filled; large enough (see `operation_bound`).

@@ -1,4 +1,4 @@
-"""Logical transfers between placed buffers, and the messages they are sent as.
+"""Logical transfers between placed buffers.
 
 A transfer moves `words` 32-bit words from one tile's memory to one or more others. All addresses are absolute
 byte addresses (the exchange base registers hold 0) and all tile numbers physical.
@@ -9,8 +9,6 @@ refuses such sets instead of giving an order-dependent result.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,29 +27,6 @@ DESTINATION = np.dtype([("tile", "<u2"), ("address", "<u4")])
 
 TILE_IDS = 1536
 """Physical ids fit 0..1535; only those of rows 0..22 (0..1471) name tiles."""
-
-
-@dataclass(frozen=True)
-class Messages:
-    """The messages of a phase: transfers cut to lengths that one message may have.
-
-    Per message: `source`, `address`, `words`, `control` (send direction bits), `elements` (bit mask of the
-    effective elements read), `transfer` (index of its transfer), and the slice
-    `offsets[i]:offsets[i+1]` of the receiver arrays. Per receiver: `tile`, `target` (byte address),
-    `route` (T of source and receiver), `written` (element mask).
-    """
-
-    source: NDArray[np.int64]
-    address: NDArray[np.int64]
-    words: NDArray[np.int64]
-    control: NDArray[np.int64]
-    elements: NDArray[np.int64]
-    transfer: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    tile: NDArray[np.int64]
-    target: NDArray[np.int64]
-    route: NDArray[np.int64]
-    written: NDArray[np.int64]
 
 
 def element_masks(address: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -186,58 +161,3 @@ def _refuse_overlaps(
             where=_name(at),
             hint="sources must stay valid for the whole phase; use two phases",
         )
-
-
-def split_transfers(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Messages:
-    """Cut checked transfers into messages of at most MAX_MESSAGE_WORDS words, in order.
-
-    A message that its own sender also receives must not have a length for which the sender's mux would close
-    at one of the two events that begin the send (27..29 words): such messages are cut in two.
-    """
-    source = transfers["source"].astype(np.int64)
-    count = transfers["count"].astype(np.int64)
-    first = transfers["first"].astype(np.int64)
-    words = transfers["words"].astype(np.int64)
-    limit = topology.MAX_MESSAGE_WORDS
-    pieces = -(-words // limit)
-    offsets = np.concatenate([[0], np.cumsum(count)])
-    flat = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, count)
-    own_of = np.repeat(np.arange(len(transfers)), count)
-    own = np.zeros(len(transfers), dtype=bool)
-    own[own_of[destinations["tile"][flat].astype(np.int64) == source[own_of]]] = True
-    self_route = topology.time_to_mux(source, source)
-    longest = -(-words // pieces)
-    shortest = words // pieces
-    critical = np.zeros(len(transfers), dtype=bool)
-    for length in (longest, shortest):
-        critical |= own & ((length == -self_route) | (length == -self_route - 1))
-    pieces = np.where(critical, 2 * pieces, pieces)
-
-    transfer = np.repeat(np.arange(len(transfers)), pieces)
-    starts = np.concatenate([[0], np.cumsum(pieces)])
-    part = np.arange(starts[-1]) - starts[transfer]
-    begin = words[transfer] * part // pieces[transfer]
-    size = words[transfer] * (part + 1) // pieces[transfer] - begin
-    receivers = count[transfer]
-    ends = np.concatenate([[0], np.cumsum(receivers)])
-    message = np.repeat(np.arange(len(transfer)), receivers)
-    index = np.arange(ends[-1]) - ends[message] + first[transfer][message]
-    tile = destinations["tile"][index].astype(np.int64)
-    target = destinations["address"][index].astype(np.int64) + 4 * begin[message]
-    sender = source[transfer]
-    way = np.zeros(len(transfer), dtype=np.int64)
-    way[message] = topology.direction(sender[message], tile)
-    address = transfers["address"].astype(np.int64)[transfer] + 4 * begin
-    return Messages(
-        source=sender,
-        address=address,
-        words=size,
-        control=np.where(receivers == 1, way, topology.BOTH),
-        elements=element_masks(address, size),
-        transfer=transfer,
-        offsets=ends,
-        tile=tile,
-        target=target,
-        route=topology.time_to_mux(sender[message], tile),
-        written=element_masks(target, size[message]),
-    )

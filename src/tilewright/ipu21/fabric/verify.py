@@ -6,41 +6,19 @@ asked for.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ScheduleError
 from ..machine import memory, topology
+from .conflict import Conflict
+from .deliveries import deliveries
+from .items import FORMAT, KIND_NAMES, MUXPAIR
 from .parse import ParsedRow, parse_row
-from .trace import Store, TileTrace, trace
-from .transfers import DESTINATION, TRANSFER
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """One broken rule.
-
-    Attributes:
-        kind: `row`, `fetch`, `element`, `control`, `cut`, `silent`, `source`, `neutral`, `pointer`,
-            `address`, `guard` or `delivery`.
-        tile: physical tile at which it happens.
-        event: event of that tile's clock.
-        element: the effective element concerned, or None.
-        parties: the two things in conflict, in words.
-    """
-
-    kind: str
-    tile: int
-    event: int
-    element: int | None
-    parties: tuple[str, str]
-
-    def __str__(self) -> str:
-        element = "" if self.element is None else f", element {self.element}"
-        return f"tile {self.tile}, event {self.event}{element}: {self.parties[0]} against {self.parties[1]}"
+from .trace import Selection, Send, Store, TileTrace, trace
 
 
 def verify(
@@ -57,7 +35,7 @@ def verify(
             between instruction fetch and messages.
         transfers, destinations: what the phase must deliver, word for word, and nothing else.
 
-    Limits: 32-bit messages. A receiver that leaves a message before its end is reported (`cut`).
+    A receiver that leaves a message before its end is reported (`cut`).
     """
     found: list[Conflict] = []
     parsed: dict[int, ParsedRow] = {}
@@ -69,49 +47,64 @@ def verify(
     tiles = trace(parsed)
     for tile, it in tiles.items():
         found += _controls(tile, it)
+        found += _lanes(tile, it, tiles.get(topology.partner(tile)))
         found += _selections(tile, it, tiles)
         found += _stores(tile, it)
+        found += _formats(tile, it)
         found += _elements(tile, it)
         if tile in row_addresses:
             found += _fetch(tile, it, row_addresses[tile], len(rows[tile]))
+    found += _alone(tiles)
     if transfers is not None and destinations is not None:
-        found += _deliveries(tiles, transfers, destinations)
+        found += deliveries(tiles, transfers, destinations)
     return sorted(
         found, key=lambda conflict: (conflict.tile, conflict.event, conflict.kind, conflict.parties)
     )
 
 
-def _send_text(event: int, words: int, address: int) -> str:
-    return f"send of {words} words from {address:#x} at event {event}"
-
-
-def _store_text(store: Store) -> str:
-    where = "nowhere" if store.address is None else f"{store.address:#x}"
-    return f"receive of {store.words} words from tile {store.source} to {where} at event {store.event}"
-
-
-def _outside(address: int, words: int) -> bool:
-    return address < memory.TILE_BASE or address + 4 * words > memory.TILE_END
+def _outside(address: int, size: int) -> bool:
+    return address < memory.TILE_BASE or address + size > memory.TILE_END
 
 
 def _controls(tile: int, it: TileTrace) -> Iterator[Conflict]:
     stop = 0
     for send in it.sends:
-        text = _send_text(send.event, send.words, send.address)
         for event in (send.event, send.event + 1):
             if event in it.writes:
-                yield Conflict("control", tile, event, None, ("mux or pointer write", text))
+                yield Conflict("control", tile, event, None, ("register write", str(send)))
         if send.event < stop:
-            yield Conflict("control", tile, send.event, None, (text, "the send before it"))
-        if _outside(send.address, send.words):
-            yield Conflict("address", tile, send.event, None, (text, "the end of tile memory"))
-        stop = send.event + send.words
+            yield Conflict("control", tile, send.event, None, (str(send), "the send before it"))
+        if _outside(send.address, send.size * send.items) or send.address % send.size:
+            yield Conflict("address", tile, send.event, None, (str(send), "alignment or end of tile memory"))
+        stop = send.event + send.items
+    for event, kinds in it.writes.items():
+        if len(kinds) > 1 and (FORMAT in kinds or MUXPAIR in kinds):
+            one, two = (KIND_NAMES[kind] for kind in kinds[:2])
+            parties = (f"write of the {one}", f"write of the {two} at the same event")
+            yield Conflict("control", tile, event, None, parties)
+
+
+def _lanes(tile: int, it: TileTrace, other: TileTrace | None) -> Iterator[Conflict]:
+    """64-bit sends while the partner, whose lane they use too, sends."""
+    sends = other.sends if other else []
+    starts = [send.event for send in sends]
+    for send in it.sends:
+        if send.size == 4:
+            continue
+        for lent in sends[max(bisect_right(starts, send.event) - 1, 0) :]:
+            if lent.event >= send.event + send.items:
+                break
+            if lent.event + lent.items > send.event:
+                event = max(send.event, lent.event)
+                parties = (str(send), f"{lent} of its partner, tile {topology.partner(tile)}")
+                yield Conflict("lane", tile, event, None, parties)
 
 
 def _selections(tile: int, it: TileTrace, tiles: dict[int, TileTrace]) -> Iterator[Conflict]:
     for selection in it.selections:
         begin, source = selection.begin, selection.source
-        listens = f"mux on tile {source} from event {begin}"
+        name = "pair mux" if selection.pair else "mux"
+        listens = f"{name} on tile {source} from event {begin}"
         if selection.end is None:
             yield Conflict(
                 "neutral", tile, begin, None, (listens, "the end of the row: never set to neutral")
@@ -119,39 +112,113 @@ def _selections(tile: int, it: TileTrace, tiles: dict[int, TileTrace]) -> Iterat
         if source not in tiles:
             yield Conflict("source", tile, begin, None, (listens, "a source without a row"))
             continue
+        if selection.pair:
+            yield from _pair(tile, selection, listens, tiles)
         if not selection.captures:
-            yield Conflict("silent", tile, begin, None, (listens, "silence: no word passes in that time"))
+            yield Conflict("silent", tile, begin, None, (listens, "silence: nothing passes in that time"))
         for capture in selection.captures:
-            text = f"message of {capture.send.words} words that left tile {source} at {capture.send.event}"
+            text = f"message of {capture.send.items} words that left tile {source} at {capture.send.event}"
+            if capture.send.size == 8:
+                text = text.replace("words", "64-bit items")
+                if not selection.pair:
+                    yield Conflict("pair", tile, begin, None, (listens, f"{text}: needs the pair mux"))
             if capture.before:
-                missed = f"{text}: its first {capture.before} words pass before"
+                missed = f"{text}: its first {capture.before} pass before"
                 yield Conflict("cut", tile, begin, None, (listens, missed))
             if capture.behind:
-                missed = f"{text}: its last {capture.behind} words pass after"
-                closes = f"mux closed to tile {source} at event {selection.end}"
+                missed = f"{text}: its last {capture.behind} pass after"
+                closes = f"{name} closed to tile {source} at event {selection.end}"
                 yield Conflict("cut", tile, selection.end or begin, None, (closes, missed))
 
 
+def _pair(tile: int, selection: Selection, listens: str, tiles: dict[int, TileTrace]) -> Iterator[Conflict]:
+    other = topology.partner(tile)
+    ids = np.array([tile, other])
+    here, there = topology.time_to_mux(np.full(2, selection.source), ids).tolist()
+    if here > there:
+        early = f"the other tile of the pair, {other}, which words reach first"
+        yield Conflict("pair", tile, selection.begin, None, (listens, early))
+    if other not in tiles:
+        yield Conflict(
+            "pair", tile, selection.begin, None, (listens, f"a partner, tile {other}, without a row")
+        )
+
+
+def _alone(tiles: dict[int, TileTrace]) -> Iterator[Conflict]:
+    """Messages that only their sender hears: they do not arrive (known)."""
+    for tile, it in tiles.items():
+        for selection in it.selections:
+            if selection.source != tile or selection.pair:
+                continue
+            for capture in selection.captures:
+                begin = capture.send.event + capture.before
+                if not _heard(tile, begin, begin + capture.items, tiles):
+                    parties = (str(capture.send), "silence: no other tile hears it")
+                    yield Conflict("alone", tile, selection.begin, None, parties)
+
+
+def _heard(source: int, begin: int, end: int, tiles: dict[int, TileTrace]) -> bool:
+    """True if another tile hears any word that `source` sends at events begin..end-1."""
+    for tile, it in tiles.items():
+        if tile == source:
+            continue
+        for selection in it.selections:
+            for capture in selection.captures if selection.source == source else ():
+                first = capture.send.event + capture.before
+                if first < end and first + capture.items > begin:
+                    return True
+    return False
+
+
 def _stores(tile: int, it: TileTrace) -> Iterator[Conflict]:
+    last: Store | None = None
     for store in it.stores:
-        text = _store_text(store)
+        text = str(store)
         if store.address is None:
             yield Conflict("pointer", tile, store.event, None, (text, "no pointer write before it"))
-        elif _outside(store.address, store.words):
-            yield Conflict("address", tile, store.event, None, (text, "the end of tile memory"))
+        elif _outside(store.address, store.bytes) or (store.way and store.address % 8):
+            parties = (text, "alignment or end of tile memory")
+            yield Conflict("address", tile, store.event, None, parties)
         if store.moved:
             yield Conflict("pointer", tile, store.event, None, ("pointer write", text))
-        done = store.event + store.words + topology.RECEIVE_GUARD
+        if last and last.event + last.items > store.event:
+            yield Conflict("overlap", tile, store.event, None, (text, str(last)))
+        done = store.event + store.items + topology.RECEIVE_GUARD
         if it.end < done:
             yield Conflict(
                 "guard", tile, it.end, None, (f"row end at event {it.end}", f"{text}, done at {done}")
             )
+        last = store
 
 
-def _touched(address: int | None, words: int) -> range:
-    if address is None:
+_SWITCH = 2
+"""The format acts on items that are stored two events later (derived from published rows)."""
+
+
+def _formats(tile: int, it: TileTrace) -> Iterator[Conflict]:
+    """Items stored while the incoming format is another."""
+    if not it.formats and not any(store.way for store in it.stores):
+        return
+    events = [event for event, _ in it.formats]
+    values = [0, *(value for _, value in it.formats)]
+    for store in it.stores:
+        begin = store.event - (_SWITCH if store.way else 0)
+        for at in range(bisect_right(events, begin), bisect_left(events, begin + store.items) + 1):
+            if values[at] != store.way:
+                event = max(begin, events[at - 1]) if at else begin
+                parties = (f"incoming format {values[at]}", f"{store}, which needs format {store.way}")
+                yield Conflict("format", tile, event, None, parties)
+                break
+
+
+def _reads(send: Send) -> range:
+    return memory.effective_elements(send.address, send.address + send.size * send.items)
+
+
+def _writes(store: Store) -> range:
+    if store.address is None:
         return range(0)
-    return memory.effective_elements(address, address + 4 * words)
+    return memory.effective_elements(store.address, store.address + store.bytes)
 
 
 def _common(one: range, other: range) -> int | None:
@@ -165,18 +232,17 @@ def _elements(tile: int, it: TileTrace) -> Iterator[Conflict]:
     active: list[Store] = []
     waiting = 0
     for send in it.sends:
-        stop = send.event + send.words
+        stop = send.event + send.items
         while waiting < len(it.stores) and it.stores[waiting].event < stop:
             active.append(it.stores[waiting])
             waiting += 1
-        active = [s for s in active if s.event + s.words + topology.RECEIVE_GUARD > send.event]
-        reads = _touched(send.address, send.words)
+        active = [s for s in active if s.event + s.items + topology.RECEIVE_GUARD > send.event]
+        reads = _reads(send)
         for store in active:
-            element = _common(reads, _touched(store.address, store.words))
+            element = _common(reads, _writes(store))
             if element is not None and store.event < stop:
-                text = _send_text(send.event, send.words, send.address)
                 event = max(send.event, store.event)
-                yield Conflict("element", tile, event, element, (text, _store_text(store)))
+                yield Conflict("element", tile, event, element, (str(send), str(store)))
 
 
 def _fetch(tile: int, it: TileTrace, address: int, words: int) -> Iterator[Conflict]:
@@ -190,114 +256,10 @@ def _fetch(tile: int, it: TileTrace, address: int, words: int) -> Iterator[Confl
         return
     fetched = memory.effective_elements(address, end + memory.FETCH_LOOKAHEAD_BYTES)
     for send in it.sends:
-        element = _common(fetched, _touched(send.address, send.words))
+        element = _common(fetched, _reads(send))
         if element is not None:
-            text = _send_text(send.event, send.words, send.address)
-            yield Conflict("fetch", tile, send.event, element, (row, text))
+            yield Conflict("fetch", tile, send.event, element, (row, str(send)))
     for store in it.stores:
-        element = _common(fetched, _touched(store.address, store.words))
+        element = _common(fetched, _writes(store))
         if element is not None:
-            yield Conflict("fetch", tile, store.event, element, (row, _store_text(store)))
-
-
-_BASE = np.int64(1) << 20
-_PLACED = np.dtype([("at", "<i8"), ("from", "<i8"), ("event", "<i8")])
-"""One word: tile and address it goes to, tile and address it comes from (tile << 20 | address), and event."""
-
-
-def _expand(
-    at: NDArray[np.int64], origin: NDArray[np.int64], event: NDArray[np.int64], words: NDArray[np.int64]
-) -> NDArray[np.void]:
-    """One _PLACED record per word of runs, sorted by place."""
-    starts = np.concatenate([[0], np.cumsum(words)])
-    step = np.arange(starts[-1]) - np.repeat(starts[:-1], words)
-    result = np.zeros(int(starts[-1]), dtype=_PLACED)
-    result["at"] = np.repeat(at, words) + 4 * step
-    result["from"] = np.repeat(origin, words) + 4 * step
-    result["event"] = np.repeat(event, words) + step
-    return result[np.argsort(result["at"], kind="stable")]
-
-
-def _deliveries(
-    tiles: dict[int, TileTrace], transfers: NDArray[np.void], destinations: NDArray[np.void]
-) -> Iterator[Conflict]:
-    """Words that do not arrive, arrive from elsewhere, or were not asked for; one conflict per run."""
-    if transfers.dtype != TRANSFER or destinations.dtype != DESTINATION:
-        raise ScheduleError("transfers and destinations must be arrays of TRANSFER and DESTINATION records")
-    runs = [
-        (
-            tile * (1 << 20) + store.address,
-            store.source * (1 << 20) + store.source_address,
-            store.event,
-            store.words,
-        )
-        for tile, it in tiles.items()
-        for store in it.stores
-        if store.address is not None
-    ]
-    actual = _expand(*np.array(runs, dtype=np.int64).reshape(-1, 4).T)
-    wanted_runs = [
-        (
-            int(destination["tile"]) * (1 << 20) + int(destination["address"]),
-            int(transfer["source"]) * (1 << 20) + int(transfer["address"]),
-            0,
-            int(transfer["words"]),
-        )
-        for transfer in transfers
-        for destination in destinations[
-            int(transfer["first"]) : int(transfer["first"]) + int(transfer["count"])
-        ]
-    ]
-    wanted = _expand(*np.array(wanted_runs, dtype=np.int64).reshape(-1, 4).T)
-    place = np.searchsorted(actual["at"], wanted["at"])
-    safe = np.minimum(place, max(len(actual) - 1, 0))
-    arrived = actual["at"][safe] == wanted["at"] if len(actual) else np.zeros(len(wanted), dtype=bool)
-    for run in _runs(wanted[~arrived]):
-        yield _delivery(run, f"{len(run)} words asked for", "no word arriving", _sent_event(tiles, run[0]))
-    if len(actual):
-        wrong = arrived & (actual["from"][safe] != wanted["from"])
-        for run in _runs(wanted[wrong]):
-            got = actual[np.searchsorted(actual["at"], run["at"][0])]
-            asked = f"{len(run)} words asked for"
-            yield _delivery(run, asked, f"words from {_origin(got['from'])} arriving", int(got["event"]))
-    extra = np.ones(len(actual), dtype=bool)
-    if len(wanted):
-        back = np.minimum(np.searchsorted(wanted["at"], actual["at"]), len(wanted) - 1)
-        extra = wanted["at"][back] != actual["at"]
-    twice = np.concatenate([[False], actual["at"][1:] == actual["at"][:-1]])
-    for run in _runs(actual[extra]):
-        yield _delivery(
-            run, f"{len(run)} words arriving", "no transfer asking for them", int(run["event"][0])
-        )
-    for run in _runs(actual[twice]):
-        yield _delivery(
-            run, f"{len(run)} words arriving", "words that arrived there before", int(run["event"][0])
-        )
-
-
-def _origin(value: np.int64) -> str:
-    return f"tile {int(value >> 20)} address {int(value & (_BASE - 1)):#x}"
-
-
-def _delivery(run: NDArray[np.void], one: str, other: str, event: int) -> Conflict:
-    to = int(run["at"][0])
-    text = f"{one} from {_origin(run['from'][0])} to {to & (1 << 20) - 1:#x}"
-    return Conflict("delivery", to >> 20, event, None, (text, other))
-
-
-def _runs(words: NDArray[np.void]) -> list[NDArray[np.void]]:
-    """Cut sorted words where place or origin is not continued."""
-    if not len(words):
-        return []
-    jump = (np.diff(words["at"]) != 4) | (np.diff(words["from"]) != 4)
-    return np.split(words, np.flatnonzero(jump) + 1)
-
-
-def _sent_event(tiles: dict[int, TileTrace], word: NDArray[np.void]) -> int:
-    """Event at which the receiver would store a word, if its source sends it; otherwise 0."""
-    tile, source, address = int(word["at"] >> 20), int(word["from"] >> 20), int(word["from"] & (_BASE - 1))
-    for send in tiles[source].sends if source in tiles else ():
-        if send.address <= address < send.address + 4 * send.words:
-            route = int(topology.time_to_mux(np.asarray(source), np.asarray(tile)))
-            return send.event + (address - send.address) // 4 + route + 1 + topology.mux_to_store(tile)
-    return 0
+            yield Conflict("fetch", tile, store.event, element, (row, str(store)))

@@ -1,0 +1,77 @@
+"""Which spans can be sent as 64-bit items: to receivers that are whole partner pairs.
+
+A wide message takes half the events, but both transmit lanes of the sending pair. Which is better depends on
+the whole phase, so it is decided for all spans at once: `schedule` compares the results.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..machine import topology
+from .messages import Ints, Spans, cumulative
+
+MINIMUM_ITEMS = 16
+"""Shorter wide messages are bound by their register writes, up to five per receiver (measured)."""
+
+
+def pairs(spans: Spans) -> NDArray[np.bool_]:
+    """Marks the receivers whose partner receives the same, and that could take it as 64-bit items.
+
+    Needed: source and both targets aligned to 8 bytes, an even number of words, enough of them. If a sender
+    that hears itself would be left with fewer than two others beside it, none of its span's receivers count.
+    """
+    owner = spans.owner
+    order = np.lexsort((spans.tile, spans.tile & ~2, owner))
+    tile, by = spans.tile[order], owner[order]
+    fits = (spans.address % 8 == 0) & (spans.words % 2 == 0) & (spans.words >= 2 * MINIMUM_ITEMS)
+    possible = fits[by] & (spans.target[order] % 8 == 0)
+    first = np.zeros(len(tile), dtype=np.bool_)
+    first[:-1] = (by[1:] == by[:-1]) & (tile[1:] == tile[:-1] + 2) & (tile[:-1] & 2 == 0)
+    first[:-1] &= possible[1:] & possible[:-1]
+    marked = first.copy()
+    marked[1:] |= first[:-1]
+    result = np.zeros(len(tile), dtype=np.bool_)
+    result[order] = marked
+    own = np.zeros(len(spans.source), dtype=np.bool_)
+    own[owner[(spans.tile == spans.source[owner]) & ~result]] = True
+    rest = np.bincount(owner[~result], minlength=len(spans.source))
+    return result & ~(own & (rest < 3))[owner]
+
+
+def entirely(spans: Spans, paired: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Of the marked receivers, those of spans that have no others."""
+    return paired & ~(np.bincount(spans.owner[~paired], minlength=len(spans.source)) > 0)[spans.owner]
+
+
+def widened(spans: Spans, paired: NDArray[np.bool_]) -> Spans:
+    """Spans with the marked receivers split off into wide ones."""
+    owner = spans.owner
+    order = np.lexsort((spans.tile, spans.tile & ~2, ~paired, owner))
+    group = (2 * owner + ~paired)[order]
+    heads = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+    whole = group[heads] // 2
+    result = spans.chosen(whole)
+    return replace(
+        result,
+        wide=group[heads] % 2 == 0,
+        offsets=cumulative(np.diff(np.append(heads, len(group)))),
+        tile=spans.tile[order],
+        target=spans.target[order],
+    )
+
+
+def least_items(spans: Spans, paired: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Events that each span takes its sender, and each receiver, at the least, paired or not."""
+    half = np.zeros(len(spans.source), dtype=np.bool_)
+    half[spans.owner[entirely(spans, paired)]] = True
+    words = spans.words[spans.owner]
+    return np.where(half, spans.words // 2, spans.words), np.where(paired, words // 2, words)
+
+
+def early(source: Ints, tile: Ints) -> NDArray[np.bool_]:
+    """True for the member of a receiving pair that items reach first: only its pair mux is set."""
+    return topology.time_to_mux(source, tile) < topology.time_to_mux(source, topology.partner(tile))

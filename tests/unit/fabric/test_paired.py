@@ -1,0 +1,145 @@
+"""64-bit exchange: published rows from the scheduler, agreement of the judges, when pairs are used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exchange_phases import SOURCE_BASE, TARGET_BASE, PhaseBuilder, delivered, memories
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.ipu21.fabric.execute import execute
+from tilewright.ipu21.fabric.items import FORMAT, MUX, MUXPAIR, POINTER
+from tilewright.ipu21.fabric.parse import parse_row
+from tilewright.ipu21.fabric.schedule import schedule
+from tilewright.ipu21.fabric.verify import verify
+from tilewright.ipu21.machine import topology
+
+pytestmark = pytest.mark.unit
+
+ROW_ADDRESS = 0x50000
+LOWER = [int(tile) for tile in topology.to_physical(np.arange(0, topology.TILES, 2))]
+
+
+def writes(row: np.ndarray, kind: int) -> list[tuple[int, int]]:
+    return [(event, value) for event, k, _, _, value in parse_row(row).items.tolist() if k == kind]
+
+
+def test_published_phase_is_scheduled_to_the_word() -> None:
+    """64 items from logical 0 to {2, 3}; the published rows begin with their own `sync 3`."""
+    builder = PhaseBuilder()
+    builder.add(0, 0x50000, 128, [64, 66])
+    rows = schedule(*builder.build()).rows
+    words = {tile: " ".join(f"{word:08x}" for word in row) for tile, row in rows.items()}
+    assert words == {
+        0: "40a0001e 7fe50005 43a00000",
+        64: "64002000 61a40001 60098000 64022640 61a40000 40a00006 43a00000",
+        66: "61ac0001 60098000 61ec0000 40a00006 43a00000",
+    }
+
+
+def test_published_sequence_of_four_paired_messages() -> None:
+    """176 items each into logical 2 (row 1): pair mux 1, 177, 353, 529; pointer 56, 232, 408, 584; format on
+    at 54 and off at 758. The published targets are not contiguous."""
+    builder = PhaseBuilder()
+    for k in range(4):
+        builder.add(0, SOURCE_BASE + 0x1000 * k, 352, [64, 66], gap=2)
+    row = schedule(*builder.build()).rows[64]
+    assert [event for event, _ in writes(row, MUXPAIR)] == [1, 705]
+    assert [event for event, _ in writes(row, POINTER)] == [56, 232, 408, 584]
+    assert writes(row, FORMAT) == [(54, topology.EAST), (758, 0)]
+    assert writes(row, MUX) == []
+
+
+def test_published_sequence_of_four_multicasts() -> None:
+    """52 words each into logical 2: mux 2, 54, 106, 158; pointer 56, 108, 160, 212 (the published rows begin
+    at event 2, ours as early as they can)."""
+    builder = PhaseBuilder()
+    for source in (130, 192, 194, 256):
+        builder.add(source, SOURCE_BASE, 52, [64], gap=1)
+    row = schedule(*builder.build()).rows[64]
+    muxes, pointers = [event for event, _ in writes(row, MUX)], [event for event, _ in writes(row, POINTER)]
+    assert np.diff(muxes).tolist() == [52] * 4
+    assert [pointer - mux for pointer, mux in zip(pointers, muxes, strict=False)] == [54] * 4
+
+
+def test_format_stays_between_messages_of_one_direction_only() -> None:
+    builder = PhaseBuilder()
+    builder.add(0, SOURCE_BASE, 128, [64, 66])
+    builder.add(4, SOURCE_BASE, 128, [64, 66])
+    builder.add(8, SOURCE_BASE, 100, [64])
+    phase = builder.build()
+    ways = topology.direction(np.array([0, 4]), np.array([64, 64])).tolist()
+    result = schedule(*phase)
+    assert verify(result.rows, dict.fromkeys(result.rows, ROW_ADDRESS), *phase) == []
+    formats = writes(result.rows[66], FORMAT)
+    assert ways == [topology.EAST, topology.WEST]
+    assert sorted(value for _, value in formats) == [0, 0, 1, 2]
+    assert formats[2][0] >= formats[1][0] + 2
+
+
+@given(
+    seed=st.integers(0, 1 << 30),
+    pairs=st.integers(2, 5),
+    transfers=st.integers(1, 14),
+    odd=st.booleans(),
+)
+@settings(max_examples=80)
+def test_random_pairs(seed: int, pairs: int, transfers: int, odd: bool) -> None:
+    random = np.random.default_rng(seed)
+    lower = random.choice(LOWER, pairs, replace=False)
+    tiles = [int(tile) for tile in np.concatenate([lower, lower + 2])]
+    builder = PhaseBuilder()
+    for _ in range(transfers):
+        source = int(random.choice(tiles))
+        targets = [int(tile) for tile in random.choice(tiles, int(random.integers(1, 4)), replace=False)]
+        if random.random() < 0.7:
+            targets = sorted({tile for each in targets for tile in (each, each ^ 2)})
+        if source in targets and len(targets) < 3:
+            targets = [source ^ 2]
+        words = int(random.choice([32, 64, 102, 106, 110, 256, 190])) + (odd and int(random.integers(0, 2)))
+        builder.add(source, SOURCE_BASE + 8 * int(random.integers(0, 500)), words, targets, gap=words & 1)
+    phase = builder.build()
+    result = schedule(*phase)
+    rows = result.rows
+    assert verify(rows, dict.fromkeys(rows, ROW_ADDRESS), *phase) == []
+    assert result.horizon >= result.bound
+    before = memories(sorted(rows))
+    expected = delivered(phase, before)
+    execute(rows, before)
+    for tile in rows:
+        assert np.array_equal(before[tile], expected[tile]), f"tile {tile}"
+
+
+def test_pairs_halve_what_groups_share() -> None:
+    """Every tile of a group sends the same to all others: received in pairs, it takes little over half."""
+    tiles = [int(tile) for tile in topology.to_physical(np.arange(12))]
+    builder = PhaseBuilder()
+    for tile in tiles:
+        builder.add(tile, SOURCE_BASE, 256, [other for other in tiles if other != tile])
+    result = schedule(*builder.build())
+    assert result.messages.wide.any()
+    assert result.horizon < 0.75 * 11 * 256
+
+
+@pytest.mark.parametrize("case", ["source", "target", "odd", "short", "alone"])
+def test_what_cannot_be_paired_is_sent_as_words(case: str) -> None:
+    builder = PhaseBuilder()
+    if case == "target":
+        builder.top[66] = TARGET_BASE + 4
+    words = {"odd": 127, "short": 16}.get(case, 128)
+    tiles = [64, 68] if case == "alone" else [64, 66]
+    builder.add(0, SOURCE_BASE + (4 if case == "source" else 0), words, tiles)
+    phase = builder.build()
+    result = schedule(*phase)
+    assert not result.messages.wide.any()
+    assert verify(result.rows, {}, *phase) == []
+
+
+def test_a_pair_is_not_used_where_it_costs() -> None:
+    """The partner needs its own lane all the time: two 64-bit sends would take as long as four of words."""
+    builder = PhaseBuilder()
+    builder.add(0, SOURCE_BASE, 512, [64, 66])
+    builder.add(2, SOURCE_BASE, 512, [68, 70])
+    result = schedule(*builder.build())
+    assert result.horizon <= 512 + 200

@@ -70,6 +70,13 @@ def test_large_row_counts_are_exact(rows: int, inner: int, columns: int) -> None
     assert outcome.cycles == gemm.cycles(rows, inner, columns)
 
 
+def test_most_rows() -> None:
+    a, w = operands(gemm.MAXIMUM_ROWS, 1, 1)
+    c, outcome = multiply(a, w)
+    np.testing.assert_array_equal(c, gemm.reference(a, w))
+    assert outcome.cycles == gemm.cycles(gemm.MAXIMUM_ROWS, 1, 1)
+
+
 @pytest.mark.parametrize(("rows", "inner", "columns"), [(24, 1, 1), (24, 8, 2), (48, 16, 3), (31, 5, 2)])
 def test_result_is_close_to_the_true_product(rows: int, inner: int, columns: int) -> None:
     a, w = operands(rows, inner, columns)

@@ -20,6 +20,7 @@ from .gemm_source import (
     FINAL_LONG,
     FIRST,
     FIRST_LONG,
+    FIRST_NEAR,
     LAST,
     LAST_LONG,
     MIDDLE,
@@ -65,7 +66,7 @@ CONTRACT = Contract(
 
 PANEL_FIXED = 32 + 1 + (RUN_LAUNCH - 1) + RUN_RELEASE
 """Supervisor cycles per panel beside the workers: weights, runall, launch, release."""
-ENTRY_NEAR, ENTRY_STRIDE, ENTRY_LONG = 42, 44, 44
+ENTRY_NEAR, ENTRY_STRIDE, ENTRY_LONG = 42, 46, 46
 """Supervisor cycles of a call outside its panels, by the size class of `rows`."""
 ENTRY_SINGLE, ENTRY_ALONE = 46, 48
 """The same for one K group, with several columns and with one."""
@@ -94,7 +95,7 @@ def _by_size(rows: Any, near: Any, stride: Any, long: Any) -> Any:
 def cycles(rows: Any, inner: Any, columns: Any) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays. See `Kernel.cycles`."""
     start = _by_size(rows, START_SLOTS, START_SLOTS, START_LONG_SLOTS)
-    first = _by_size(rows, _panel(rows, FIRST), _panel(rows, FIRST), _panel(rows, FIRST_LONG))
+    first = _by_size(rows, _panel(rows, FIRST_NEAR), _panel(rows, FIRST), _panel(rows, FIRST_LONG))
     last = _by_size(rows, _panel(rows, LAST), _panel(rows, LAST), _panel(rows, LAST_LONG))
     final = _by_size(rows, _panel(rows, FINAL), _panel(rows, FINAL), _panel(rows, FINAL_LONG))
     several = _by_size(rows, ENTRY_NEAR, ENTRY_STRIDE, ENTRY_LONG) + WORKER_SLOTS * start + final

@@ -85,6 +85,7 @@ class Panel:
 
 
 FIRST = Panel("first", first=True)
+FIRST_NEAR = Panel("first_near", first=True, near=True)
 FIRST_LONG = Panel("first_long", first=True, long=True)
 MIDDLE = Panel("middle")
 MIDDLE_NEAR = Panel("middle_near", near=True)
@@ -239,13 +240,15 @@ def _supervisor() -> list[str]:
         f"st32 $m1, $m9, $mzero, {FRAME_STRIDES}",
         "add $m1, $m6, -3",
         f"cmpult $m6, $m5, {NEAR_ROWS + 1}",
-        f"setzi $m5, {FIRST.label}",
+        f"setzi $m5, {FIRST_NEAR.label}",
         f"setzi $m2, {MIDDLE_NEAR.label}",
         f"setzi $m3, {LAST.label}",
         f"setzi $m4, {FINAL.label}",
         "brnz $m0, .Lgemm_single",
-        "setzi $m0, .Lgemm_start",
+        "setzi $m0, .Lgemm_start_near",
         "brnz $m6, .Lgemm_column",
+        "setzi $m0, .Lgemm_start",
+        f"setzi $m5, {FIRST.label}",
         f"setzi $m2, {MIDDLE.label}",
         "brnz $m8, .Lgemm_column",
         "setzi $m0, .Lgemm_start_long",
@@ -307,6 +310,7 @@ def source() -> str:
     lines = _supervisor()
     starts = (
         (".Lgemm_start", FIRST),
+        (".Lgemm_start_near", FIRST_NEAR),
         (".Lgemm_start_long", FIRST_LONG),
         (".Lgemm_start_only", ONLY),
         (".Lgemm_start_only_final", ONLY_FINAL),

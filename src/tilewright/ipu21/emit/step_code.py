@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..isa import build, csrs
@@ -70,25 +70,34 @@ class ClassProgram:
             )
 
     def exchange(self, phase: Phase, step: int, row_address: int) -> None:
-        """One internal phase: drain the workers, meet the other tiles, run the timed row.
-
-        The instructions from `sync 3` to the row's first word are the same on every active tile.
-        """
+        """One internal phase."""
         self.code.mark(step)
-        if not phase.active[self.tile]:
-            self.code.words += [build.sans(0), build.sync(SYNC_ABSENT)]
-            return
-        self.code.words += [
-            build.call(7, self.symbols["worker_barrier"]),
-            build.setzi(8, 1),
-            build.put(csrs.INCOMING_DCOUNT, 8),
-            build.sync(SYNC_INTERNAL),
-            build.call(10, row_address),
-        ]
+        self.code.words += exchange_words(self.symbols, row_address if phase.active[self.tile] else None)
 
     def _call(self, symbol: str, values: list[int]) -> None:
-        self.code.words += [build.setzi(2 + index, value) for index, value in enumerate(values)]
-        self.code.words.append(build.call(10, self.symbols[symbol]))
+        self.code.words += call_words(self.symbols, symbol, values)
+
+
+def exchange_words(symbols: Mapping[str, int], row_address: int | None) -> list[int]:
+    """One internal phase: drain the workers, meet the other tiles, run the timed row; without a row, stay away.
+
+    The instructions from `sync 3` to the row's first word are the same on every tile that has a row.
+    """
+    if row_address is None:
+        return [build.sans(0), build.sync(SYNC_ABSENT)]
+    return [
+        build.call(7, symbols["worker_barrier"]),
+        build.setzi(8, 1),
+        build.put(csrs.INCOMING_DCOUNT, 8),
+        build.sync(SYNC_INTERNAL),
+        build.call(10, row_address),
+    ]
+
+
+def call_words(symbols: Mapping[str, int], symbol: str, values: Sequence[int]) -> list[int]:
+    """Load the call registers m2, m3, ... (20 bits each) and call a kernel."""
+    loads = [build.setzi(2 + index, value) for index, value in enumerate(values)]
+    return [*loads, build.call(10, symbols[symbol])]
 
 
 def class_code(

@@ -109,16 +109,20 @@ def assemble_programs(
         copy_address: entry of `copy_u64` on tiles with a class.
     """
     class_of = {tile: index for index, tiles in enumerate(classes) for tile in tiles}
-    parts = {tile: _host_part(tile, traffic, copy_address) for tile in range(TILES)}
-
+    groups = (traffic.weights, traffic.inputs, traffic.outputs)
+    targets = {tile for group in groups for slots in group.slots for tile in slots}
+    parts = {
+        tile: _host_part(tile, traffic, copy_address)
+        for tile in sorted({*class_of, *targets, *map(owner_of, targets)})
+    }
     closing_address = PROGRAM + _align(max(4 * parts[tile].opening_words + 4 for tile in class_of))
     steps_address = closing_address + _align(max(4 * len(parts[tile].closing) + 4 for tile in class_of))
-    active, idle = {}, {}
-    for tile, part in parts.items():
-        if tile in class_of:
-            active[tile] = part.active(closing_address, steps_address)
-        else:
-            idle[tile] = part.idle(len(phase_rows))
+    active = {tile: parts[tile].active(closing_address, steps_address) for tile in sorted(class_of)}
+    idle = {tile: part.idle(len(phase_rows)) for tile, part in parts.items() if tile not in class_of}
+    bystanders = [tile for tile in range(TILES) if tile not in parts]
+    if bystanders:
+        alike = _host_part(bystanders[0], traffic, copy_address).idle(len(phase_rows))
+        idle |= dict.fromkeys(bystanders, alike)
 
     placeholder = [
         emit(index, dict.fromkeys(phase_rows, 0), closing_address) for index in range(len(classes))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from .engine import Engines
 from .exchange_log import SEND
 from .fabric import resolve
 from .hazards import PhaseChecks, check_phase
-from .hostport import Guest, HostPort, host_words
+from .hostport import Guest, HostPort, LateHost, host_words
 from .movement import move, stored_ranges
 from .stops import Stop, StopKind, context_name
 from .symbols import Symbols
@@ -61,6 +61,7 @@ class Chip:
         phase_checks: rules of an exchange phase.
         host_latency: cycles from a tile's `sync 0` to its release once the host's words are there; the real
             time is not a property of the device.
+        late_host: delays on top of that, before words and before acknowledgements.
         instruction_limit: instructions between two stops of a tile after which it is judged endless.
     """
 
@@ -72,6 +73,7 @@ class Chip:
         *,
         phase_checks: PhaseChecks | None = None,
         host_latency: int = 0,
+        late_host: LateHost | None = None,
         instruction_limit: int = 4_000_000_000,
     ) -> None:
         self.port = port
@@ -85,6 +87,7 @@ class Chip:
         self._instruction_limit = instruction_limit
         self._phase_checks = phase_checks or PhaseChecks()
         self._host_latency = host_latency
+        self._late_host = late_host or LateHost(None)
         self._absent = TILES - sum(len(group.members) for group in self.classes)
         self._pointers = np.zeros(IDS, np.int64)
         self._phase_release: int | None = None
@@ -299,7 +302,7 @@ class Chip:
     def _release_receivers(self, groups: Sequence[TileClass]) -> None:
         for group in groups:
             if group.state is State.RECEIVING and group.tile.csr(INCOMING_DCOUNT) == 0:
-                self._go(group, group.since + 1 + self._host_latency)
+                self._go(group, group.since + 1 + self._host_latency + self._late_host.cycles())
 
     # Barriers ---------------------------------------------------------------------------------------------
 
@@ -318,6 +321,8 @@ class Chip:
             raise deadlock("deadlock, no barrier can complete", standings, blamed)
         if done.group == HOST and not self.credit:
             return False
+        if done.group == HOST:
+            done = replace(done, release=done.release + self._late_host.cycles())
         self._record(done)
         if done.group == HOST:
             self.credit -= 1

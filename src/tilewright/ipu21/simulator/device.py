@@ -13,7 +13,7 @@ from .checks import Checks
 from .chip import Chip
 from .engine import Engines
 from .hazards import PhaseChecks
-from .hostport import HostPort
+from .hostport import HostPort, LateHost
 from .intervals import INTERVAL, intervals
 
 PHYSICAL_IDS = ROWS * 64
@@ -31,6 +31,9 @@ class SimulatedDevice:
         checks: optional rules inside a tile.
         phase_checks: rules of an exchange phase.
         host_latency: cycles between a tile's wait for host words and its release.
+        acknowledge_delay_seed: let the host be late by seeded delays, in cycles before each acknowledgement and
+            before its words, and in reads of GS2 that do not yet see the answer. Results and device cycles do
+            not depend on it.
         engines: another implementation of tiles, to compare with.
     """
 
@@ -42,11 +45,15 @@ class SimulatedDevice:
         checks: Checks | None = None,
         phase_checks: PhaseChecks | None = None,
         host_latency: int = 0,
+        acknowledge_delay_seed: int | None = None,
         engines: Engines | None = None,
     ) -> None:
         self._checks = checks or Checks()
         self._phase_checks = phase_checks or PhaseChecks()
         self._host_latency = host_latency
+        self._late_seed = acknowledge_delay_seed
+        self._late_host = LateHost(acknowledge_delay_seed)
+        self._polls_left = 0
         self._engines = engines
         self._port = HostPort()
         self._chip: Chip | None = None
@@ -54,12 +61,14 @@ class SimulatedDevice:
     def load(self, package: Package) -> None:
         """Replaces what runs: memories as the package says, all tiles before their first instruction."""
         self._port = HostPort()
+        self._late_host = LateHost(self._late_seed)
         self._chip = Chip(
             package,
             self._port,
             self._engines or self._compiled(),
             phase_checks=self._phase_checks,
             host_latency=self._host_latency,
+            late_host=self._late_host,
             instruction_limit=self._checks.budget,
         )
 
@@ -90,6 +99,7 @@ class SimulatedDevice:
             raise DeviceError(f"mark {value} is outside 0..{MARK_LIMIT}")
         if name == "gs2":
             chip.credit = value
+            self._polls_left = self._late_host.polls()
 
     def read_mark(self, register: str) -> int:
         """What is left of a mark. Reading GS2 runs the chip until it is blocked for the host.
@@ -99,6 +109,9 @@ class SimulatedDevice:
         chip = self.chip
         if _register(register) == "gs1":
             return 0
+        if chip.credit and self._polls_left:
+            self._polls_left -= 1
+            return chip.credit
         chip.advance()
         return chip.credit
 

@@ -27,9 +27,11 @@ from tilewright.ipu21.machine.host import (
     request_bit,
 )
 from tilewright.ipu21.machine.memory import (
+    ELEMENT_BYTES,
     FETCH_LOOKAHEAD_BYTES,
     HOST_WINDOW,
     HOST_WINDOW_END,
+    REGION1_BASE,
     TILE_BASE,
     TILE_END,
     effective_elements,
@@ -64,6 +66,28 @@ class _Stream:
     packets: int = 0
     finished: bool = False
     payload_from: int | None = None
+
+
+MOST_LATE_CYCLES = 100_000
+MOST_LATE_POLLS = 3
+
+
+class LateHost:
+    """A host that takes its time: seeded delays before whatever the device waits for.
+
+    Without a seed nothing is ever late.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._random = None if seed is None else np.random.default_rng(seed)
+
+    def cycles(self) -> int:
+        """Cycles by which the next acknowledgement, or the next words for a tile, are late."""
+        return 0 if self._random is None else int(self._random.integers(1, MOST_LATE_CYCLES))
+
+    def polls(self) -> int:
+        """How often the host reads the next mark before the device has seen it."""
+        return 0 if self._random is None else int(self._random.integers(0, MOST_LATE_POLLS + 1))
 
 
 class HostPort:
@@ -148,7 +172,8 @@ class HostPort:
             self._fault("words are sent to the host outside a host phase", guest, words)
         if guest.physical not in self._owners or guest.physical in self._requests:
             return words
-        sent = np.concatenate([self._owners[guest.physical], words])
+        known = self._owners[guest.physical]
+        sent = np.concatenate([known, words]) if len(known) else words
         if len(sent) < 2:
             self._owners[guest.physical] = sent
             return sent[:0]
@@ -162,28 +187,28 @@ class HostPort:
     def serve(self, guest: Guest, words: NDArray[np.void]) -> int:
         """Does every packet that the tile has sent in full. Returns the number of words to count."""
         stream = self._streams.setdefault(guest.physical, _Stream())
-        stream.words = np.concatenate([stream.words, words])
-        counted = 0
-        while len(stream.words) >= 2:
-            packet = self._header(guest, stream)
-            size = 2 + (packet.length // 4 if packet.write else 0)
-            if len(stream.words) < size:
+        waiting = np.concatenate([stream.words, words]) if len(stream.words) else words
+        counted = begin = 0
+        while len(waiting) - begin >= 2:
+            packet = self._header(guest, stream, waiting[begin : begin + 2])
+            end = begin + 2 + (packet.length // 4 if packet.write else 0)
+            if end > len(waiting):
                 break
-            here, stream.words = stream.words[:size], stream.words[size:]
+            here, begin = waiting[begin:end], end
             stream.packets += 1
             if packet.write:
-                stream.payload_from = int(here["clock"][2]) if size > 2 else None
+                stream.payload_from = int(here["clock"][2]) if len(here) > 2 else None
                 self._write(guest, packet, here)
             else:
                 stream.payload_from = None
                 stream.finished = packet.last
                 counted += self._read(guest, packet, here)
+        stream.words = waiting[begin:]
         return counted
 
     # Packets ----------------------------------------------------------------------------------------------
 
-    def _header(self, guest: Guest, stream: _Stream) -> Packet:
-        words = stream.words
+    def _header(self, guest: Guest, stream: _Stream, words: NDArray[np.void]) -> Packet:
         try:
             packet = decode_header(int(words["value"][0]), int(words["value"][1]))
         except ValueError as error:
@@ -292,25 +317,44 @@ def host_words(log: NDArray[np.void], guest: Guest) -> NDArray[np.void]:
 
     Raises SimulationError for sends that no host phase uses: other controls, memory that holds the code.
     """
-    parts = []
-    for item in log:
-        address, count, pc, clock = (int(item[name]) for name in ("value", "count", "pc", "clock"))
-        if int(item["control"]) != HOST_CONTROL:
-            what = f"a send with control {item['control']} outside an exchange phase (to the host it is 3)"
-        elif address % 4 or not TILE_BASE <= address <= TILE_END - 4 * count:
-            what = f"a send of {count} words reads at {address:#x}: outside tile memory or not aligned"
-        elif set(effective_elements(pc, pc + 4 + FETCH_LOOKAHEAD_BYTES)) & set(
-            effective_elements(address, address + 4 * count)
-        ):
-            what = f"a send of {count} words from {address:#x} reads the memory element of the running code"
+    address, count, pc, clock = (log[name].astype(np.int64) for name in ("value", "count", "pc", "clock"))
+    end = address + 4 * count
+    foreign = log["control"] != HOST_CONTROL
+    outside = (address % 4 != 0) | (address < TILE_BASE) | (end > TILE_END)
+    code = pc + 4 + FETCH_LOOKAHEAD_BYTES
+    own = ~outside & _share_elements(address, np.minimum(end, TILE_END), pc, code)
+    wrong = foreign | outside | own
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        words, begin = int(count[index]), int(address[index])
+        if foreign[index]:
+            control = int(log["control"][index])
+            what = (
+                f"a send with control {control} outside an exchange phase (to the host it is {HOST_CONTROL})"
+            )
+        elif outside[index]:
+            what = f"a send of {words} words reads at {begin:#x}: outside tile memory or not aligned"
         else:
-            words = np.zeros(count, WORD)
-            begin = address - TILE_BASE
-            words["value"] = guest.memory[begin : begin + 4 * count].view("<u4")
-            words["clock"] = clock + np.arange(count)
-            words["address"] = address + 4 * np.arange(count)
-            words["pc"] = pc
-            parts.append(words)
-            continue
-        raise SimulationError(what, tile=guest.physical, context="supervisor", address=pc, cycle=clock)
-    return np.concatenate(parts) if parts else np.zeros(0, WORD)
+            what = f"a send of {words} words from {begin:#x} reads the memory element of the running code"
+        raise SimulationError(
+            what,
+            tile=guest.physical,
+            context="supervisor",
+            address=int(pc[index]),
+            cycle=int(clock[index]),
+        )
+    item = np.repeat(np.arange(len(log)), count)
+    step = np.arange(len(item)) - np.repeat(np.cumsum(count) - count, count)
+    sent = np.zeros(len(item), WORD)
+    sent["address"] = address[item] + 4 * step
+    sent["value"] = guest.memory.view("<u4")[(sent["address"] - TILE_BASE) // 4]
+    sent["clock"], sent["pc"] = clock[item] + step, pc[item]
+    return sent
+
+
+def _share_elements(
+    begin: NDArray[np.int64], end: NDArray[np.int64], code: NDArray[np.int64], code_end: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether the bytes begin..end-1 share an effective element with the code; code is in region 0."""
+    low, high = begin // ELEMENT_BYTES, (end - 1) // ELEMENT_BYTES
+    return (begin < REGION1_BASE) & (low <= (code_end - 1) // ELEMENT_BYTES) & (high >= code // ELEMENT_BYTES)

@@ -1,0 +1,150 @@
+"""Running trials on a device and comparing every word that comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import TilewrightError, UsageError
+from ...runtime import Device, Session, open_device
+from ...runtime.discovery import SIMULATOR
+from ..machine.topology import TILES
+from .random_trials import random_trial
+from .scenarios import SCENARIOS
+from .trial import Trial
+from .trial_memory import Memory
+from .trial_package import TAKEN, trial_package
+
+RUNS = 2
+"""Runs of a trial in one session, so that the program's way back to its start is tried too."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One trial.
+
+    Attributes:
+        name: of the trial. scenario: the scenario it is, "" for a random one.
+        fault: what went wrong, "" if every word was right.
+        cycles: simulated or measured device cycles of the last run.
+        words: 32-bit words compared.
+    """
+
+    name: str
+    seed: int
+    tiles: int
+    scenario: str
+    late: bool
+    fault: str
+    cycles: int | None
+    words: int
+    seconds: float
+
+    def command(self, device: str) -> str:
+        """The command that runs this trial alone."""
+        which = f"--scenario {self.scenario}" if self.scenario else "--count 1 --no-scenarios"
+        return f"tilewright selftest {which} --seed {self.seed} --tiles {self.tiles} --device {device}"
+
+
+def selftest(
+    device: str,
+    *,
+    seed: int,
+    count: int,
+    tiles: int,
+    scenarios: Sequence[str],
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[Outcome]:
+    """Random trials of seeds seed..seed+count-1 and the named scenarios; it goes on after a failure.
+
+    On the simulator every trial runs once more with late acknowledgements, and must then take the same device
+    cycles. Raises UsageError for impossible numbers and DeviceError for a device that cannot be opened.
+    """
+    if not 2 <= tiles <= TILES:
+        raise UsageError(f"{tiles} tiles: a self-test takes 2 to {TILES:,}")
+    unknown = [name for name in scenarios if name not in SCENARIOS]
+    if unknown:
+        raise UsageError(f"there is no scenario {unknown[0]!r}", hint=f"known: {', '.join(SCENARIOS)}")
+    makers: list[tuple[str, int, Callable[[int, int], Trial]]]
+    makers = [("", number, random_trial) for number in range(seed, seed + count)]
+    makers += [(name, seed, SCENARIOS[name]) for name in scenarios]
+    outcomes = []
+    with open_device(device) as opened:
+        for scenario, number, make in makers:
+            progress(scenario or f"seed {number}")
+            outcomes.append(_attempt(opened, make, scenario, number, tiles))
+    return outcomes
+
+
+def _attempt(
+    device: Device, make: Callable[[int, int], Trial], scenario: str, seed: int, tiles: int
+) -> Outcome:
+    begin = time.perf_counter()
+    name, fault, cycles, words = scenario or f"random {seed}", "", None, 0
+    late = device.name == SIMULATOR
+    try:
+        trial = make(seed, tiles)
+        cycles, words = run_trial(trial, seed, device)
+        if late:
+            with late_device(seed) as slow:
+                again, _ = run_trial(trial, seed, slow, runs=1)
+            if again != cycles:
+                fault = f"{again} device cycles with late acknowledgements, {cycles} without"
+    except MismatchError as error:
+        fault = error.what
+    except TilewrightError as error:
+        fault = f"{type(error).__name__}: {error}"
+    return Outcome(name, seed, tiles, scenario, late, fault, cycles, words, time.perf_counter() - begin)
+
+
+def late_device(seed: int) -> Device:
+    """A simulated chip whose host answers late."""
+    from ..simulator.device import SimulatedDevice
+
+    return SimulatedDevice(acknowledge_delay_seed=seed)
+
+
+class MismatchError(TilewrightError):
+    """The device gave other words than the trial's meaning."""
+
+
+def run_trial(trial: Trial, seed: int, device: Device, *, runs: int = RUNS) -> tuple[int | None, int]:
+    """Device cycles of the last run, and the number of words compared.
+
+    Raises MismatchError for the first word that differs, and whatever building and running raise.
+    """
+    weights = trial.initial(seed, ["weight"])
+    package = trial_package(trial, weights)
+    memory = Memory(trial)
+    memory.write(weights)
+    words = 0
+    with Session(device, package) as session:
+        for run in range(runs):
+            inputs = trial.initial(seed + run)
+            memory.write(inputs)
+            expected = memory.run()
+            results = session.run(inputs)
+            for name, values in expected.items():
+                _compare(trial, name, results[name + TAKEN], values, run)
+                words += values.size
+        assert session.last_run is not None, "run has returned"
+        return session.last_run.cycles, words
+
+
+def _compare(
+    trial: Trial, name: str, got: NDArray[np.generic], expected: NDArray[np.uint32], run: int
+) -> None:
+    wrong = got != expected
+    if not wrong.any():
+        return
+    row, word = np.argwhere(wrong)[0].tolist()
+    area = next(area for area in trial.areas if area.name == name)
+    raise MismatchError(
+        f"run {run + 1}, tile {area.tiles[row]}, {name} at {area.address + 4 * word:#x}: "
+        f"{int(got[row, word]):#010x} instead of {int(expected[row, word]):#010x}; "
+        f"{int(wrong.sum())} words differ on {int(wrong.any(axis=1).sum())} tiles"
+    )

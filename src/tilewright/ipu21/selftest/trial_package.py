@@ -1,0 +1,150 @@
+"""From a trial to a package, with the emitters that compiled models use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import __version__
+from ...errors import PlacementError
+from ...package import validate
+from ...package.records import (
+    NO_BLOB,
+    PROVISIONAL_WORD,
+    SLICE,
+    Binding,
+    Package,
+    ProfilePlan,
+    ProfileStep,
+    Region,
+    Symbol,
+)
+from ..emit.host_plan import plan_batches
+from ..emit.host_protocol import entry_points, host_exchange
+from ..emit.images import BlobStore, build_images, zeros
+from ..emit.memory_map import data_start
+from ..emit.row_regions import row_regions
+from ..emit.runtime_image import active_runtime, idle_runtime
+from ..emit.step_code import StepCode, call_words, exchange_words
+from ..emit.steps_profile import INITIALIZE, INPUT
+from ..emit.tile_programs import HostTraffic, PhaseRows, assemble_programs
+from ..fabric.schedule import schedule
+from ..isa import build
+from ..kernels import KERNELS
+from .trial import Area, Exchange, Trial
+
+FIRST_STEP = max(INITIALIZE, INPUT) + 1
+"""Profile step of the program's first step."""
+TAKEN = ".taken"
+"""Behind the name of an area in the name of the output binding that takes it."""
+
+
+def trial_package(trial: Trial, weights: Mapping[str, NDArray[np.uint32]]) -> Package:
+    """The package of a trial.
+
+    Args:
+        weights: contents [tiles, words] of the areas given as weights.
+
+    Raises PlacementError if code and areas do not fit together, ScheduleError for impossible messages.
+    """
+    tiles, store = trial.tiles, BlobStore()
+    held, given = (
+        [_binding(area) for area in trial.areas if area.given == way] for way in ("weight", "host")
+    )
+    for binding in held:
+        binding.blob = store.add(np.ascontiguousarray(weights[binding.name], "<u4").tobytes())
+    outputs = [_binding(area, TAKEN) for area in trial.areas if area.taken]
+    traffic = HostTraffic(plan_batches(held), plan_batches(given), plan_batches(outputs))
+    phase_rows = {
+        number: dict(schedule(*step.arrays()).rows)
+        for number, step in enumerate(trial.steps)
+        if isinstance(step, Exchange)
+    }
+    active, idle = active_runtime(), idle_runtime()
+    emit = partial(_step_code, trial, tiles, phase_rows, active.symbols)
+    programs = assemble_programs(
+        [[tile] for tile in tiles], emit, traffic, phase_rows, active.symbols["copy_u64"]
+    )
+    lowest = min(area.address for area in trial.areas)
+    if data_start(programs.end) > lowest:
+        raise PlacementError(
+            f"programs reach {programs.end:#x}, the first area begins at {lowest:#x}", where=trial.name
+        )
+    data = [
+        [zeros(a.address, 4 * a.words) for a in trial.areas if a.given == "zero" and tile in a.tiles]
+        for tile in tiles
+    ]
+    steps = profile_steps(trial)
+    images, mark_tables = build_images(programs, data, len(steps) - 1, active, idle, store)
+    package = Package(
+        compiler_version=f"tilewright {__version__}",
+        blobs=store.blobs,
+        images=images.images,
+        tiles=images.tiles,
+        inputs=given,
+        outputs=outputs,
+        weights=held,
+        host_exchange=host_exchange(traffic),
+        entry_points=entry_points(traffic),
+        profile=ProfilePlan(steps, mark_tables),
+        symbols=[Symbol(name, at) for name, at in sorted(active.symbols.items(), key=lambda s: (s[1], s[0]))],
+        regions=[
+            *(
+                Region(tile, area.address, 4 * area.words, area.name)
+                for area in trial.areas
+                for tile in area.tiles
+            ),
+            *row_regions(programs, {number: steps[FIRST_STEP + number].name for number in phase_rows}),
+        ],
+        provisional=np.array(sorted({*active.provisional, *idle.provisional}), PROVISIONAL_WORD),
+    )
+    validate(package)
+    return package
+
+
+def profile_steps(trial: Trial) -> list[ProfileStep]:
+    """Profile steps of a trial: `exchange 0`, `compute 1`, ... between those of the host."""
+    kinds = ["exchange" if isinstance(step, Exchange) else "compute" for step in trial.steps]
+    return [
+        ProfileStep("initialize", "host"),
+        ProfileStep("input", "host"),
+        *(ProfileStep(f"{kind}_{number}", kind) for number, kind in enumerate(kinds)),
+        ProfileStep("output", "host"),
+    ]
+
+
+def _binding(area: Area, suffix: str = "") -> Binding:
+    count, size = len(area.tiles), 4 * area.words
+    slices = np.zeros(count, SLICE)
+    slices["tile"], slices["address"], slices["size"] = area.tiles, area.address, size
+    slices["file_offset"], slices["row"] = np.arange(count) * size, np.arange(count)
+    slices["rows"] = slices["padded_rows"] = 1
+    slices["columns"] = slices["padded_columns"] = area.words
+    shape = (count, area.words)
+    return Binding(area.name + suffix, "uint32", "uint32", shape, "row-major", shape, slices, NO_BLOB)
+
+
+def _step_code(
+    trial: Trial,
+    tiles: list[int],
+    phase_rows: PhaseRows,
+    symbols: Mapping[str, int],
+    index: int,
+    rows: Mapping[int, int],
+    next_address: int,
+) -> StepCode:
+    tile, code = tiles[index], StepCode()
+    for number, step in enumerate(trial.steps):
+        code.mark(FIRST_STEP + number)
+        if isinstance(step, Exchange):
+            code.words += exchange_words(symbols, rows[number] if tile in phase_rows[number] else None)
+            continue
+        for call in step.calls:
+            if call.tile == tile:
+                registers = KERNELS[call.kernel].contract.registers(**call.arguments)
+                code.words += call_words(symbols, call.kernel, list(registers.values()))
+    code.words.append(build.bri(next_address))
+    return code

@@ -78,8 +78,7 @@ def test_offsets_and_strides_count_accesses() -> None:
 def test_pairs_and_quads() -> None:
     memory = {DATA1: BYTES}
     words = worker(
-        f"setzi $m3, {DATA1}\nld128 $a0:3, $m3, $m15, 1\n"
-        "st64 $a0:1, $m2, $m15, 0\nst64 $a2:3, $m2, $m15, 1",
+        f"setzi $m3, {DATA1}\nld128 $a0:3, $m3, $m15, 1\nst64 $a0:1, $m2, $m15, 0\nst64 $a2:3, $m2, $m15, 1",
         4,
         memory,
     )

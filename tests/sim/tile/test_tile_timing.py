@@ -259,9 +259,10 @@ def test_elementary_functions_hold_their_worker(instruction: str, slots: int) ->
 
 def test_exponential_of_zero_takes_one_slot() -> None:
     assert run_workers("f16v2exp $a1, $a15").cycles == run_workers("nop").cycles
-    assert run_workers("f16v2exp $a1, $a15\nsetzi $a0, 1\nf16v2exp $a1, $a0").cycles == run_workers(
-        "nop\nnop\nnop\nnop"
-    ).cycles
+    assert (
+        run_workers("f16v2exp $a1, $a15\nsetzi $a0, 1\nf16v2exp $a1, $a0").cycles
+        == run_workers("nop\nnop\nnop\nnop").cycles
+    )
 
 
 def test_one_worker_leaves_the_supervisor_five_slots_in_six() -> None:

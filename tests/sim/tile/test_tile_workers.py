@@ -166,7 +166,9 @@ second:
 
 
 def test_workers_start_with_the_supervisors_floating_point_control_and_clean_status() -> None:
-    body = "setzi $m1, 0x80000\nput $FP_ICTL, $m1\n" + """
+    body = (
+        "setzi $m1, 0x80000\nput $FP_ICTL, $m1\n"
+        + """
     setzi $m0, worker
     runall $m0, $m2, 0
     sync 2
@@ -179,14 +181,21 @@ worker:
     st32 $a1, $m13, $m15, 1
     exitz $m15
 """
+    )
     result = run(body, {2: DATA}, {DATA: words_array(1, 1)})
     assert result.read(DATA, 2, np.uint32).tolist() == [0x80000, 0]
 
 
 @pytest.mark.parametrize(
     ("verdict", "expected"),
-    [("exitz $m15", True), ("exitnz $m15", False), ("exitpos $m15", True), ("exitneg $m15", False),
-     ("exitz $m5", False), ("exitnz $m5", False)],
+    [
+        ("exitz $m15", True),
+        ("exitnz $m15", False),
+        ("exitpos $m15", True),
+        ("exitneg $m15", False),
+        ("exitz $m5", False),
+        ("exitnz $m5", False),
+    ],
 )
 def test_local_consensus_is_the_and_of_the_workers(verdict: str, expected: bool) -> None:
     """$m5 is the worker's number, so one of six disagrees."""

@@ -25,6 +25,4 @@ class Checks:
 
     def bits(self) -> int:
         """The checks as the engine's bit mask."""
-        return (
-            at.CHECK_CONFLICT * self.conflict + at.CHECK_POISON * self.poison + at.CHECK_FETCH * self.fetch
-        )
+        return at.CHECK_CONFLICT * self.conflict + at.CHECK_POISON * self.poison + at.CHECK_FETCH * self.fetch

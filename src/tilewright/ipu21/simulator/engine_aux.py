@@ -69,9 +69,7 @@ def record_flags(state: Integers, context: int, flags: int) -> int:
     return 0
 
 
-def aux_words(
-    state: Integers, context: int, word: int, info: int, places: int, packed: int, a: int
-) -> int:
+def aux_words(state: Integers, context: int, word: int, info: int, places: int, packed: int, a: int) -> int:
     """Bitwise and lane instructions on A registers."""
     p0, p1 = places & 63, (places >> 6) & 63
     x = place_value(state, a, word, packed, p0)

@@ -45,6 +45,10 @@ from .stops import (
     STOP_EXCEPTION,
 )
 
+ELEMENT_LOG = ELEMENT_BYTES.bit_length() - 1
+INTERLEAVED_LOG = INTERLEAVED_ELEMENT_BYTES.bit_length() - 1
+"""Shifts instead of divisions, in the innermost loop."""
+
 
 def fault(state: Integers, kind: int, context: int, address: int) -> int:
     """Record an exception of the instruction at the context's program counter; returns 1."""
@@ -97,8 +101,8 @@ def note_store(state: Integers, address: int, words: int) -> int:
 def element(address: int) -> int:
     """The memory element that serves a 64-bit access (see machine.memory.access_element)."""
     if address < REGION1_BASE:
-        return address // ELEMENT_BYTES
-    return 32 + 2 * ((address - REGION1_BASE) // INTERLEAVED_ELEMENT_BYTES) + ((address >> 3) & 1)
+        return address >> ELEMENT_LOG
+    return 32 + 2 * ((address - REGION1_BASE) >> INTERLEAVED_LOG) + ((address >> 3) & 1)
 
 
 def check_conflict(state: Integers, context: int, first: int, second: int) -> int:
@@ -127,9 +131,7 @@ def load_narrow(state: Integers, address: int, size_log: int, extend: int) -> in
     return value * 0x01010101 if extend == EXTEND_REPEAT else value
 
 
-def load(
-    state: Integers, context: int, address: int, size_log: int, extend: int, register: int
-) -> int:
+def load(state: Integers, context: int, address: int, size_log: int, extend: int, register: int) -> int:
     """Load into state words from `register` on; registers that are no storage discard, without any check."""
     size = 1 << size_log
     limit = at.A_REGISTERS + 8 if register >= at.REGISTER_STRIDE * context + at.A_REGISTERS else 12

@@ -71,4 +71,3 @@ REPLACEMENTS: dict[str, Any] = {
     "marks_at": _pointer_to(types.int16),
 }
 """Python function name to intrinsic; only functions of `meaning.bits` and `pointers` have these names."""
-

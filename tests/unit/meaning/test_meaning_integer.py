@@ -78,9 +78,9 @@ def test_bit_counts(a: int) -> None:
 
 
 @given(words, words, words)
-def test_movz_moves_on_zero(old: int, condition: int, value: int) -> None:
-    assert integer.movz(old, condition, value) == (value if condition == 0 else old)
-    assert integer.movz(old, 0, value) == value
+def test_movnz_moves_unless_zero(old: int, condition: int, value: int) -> None:
+    assert integer.movnz(old, condition, value) == (value if condition != 0 else old)
+    assert integer.movnz(old, 0, value) == old
 
 
 def lanes8(word: int) -> list[int]:

@@ -143,9 +143,13 @@ def bitrev8(a: int) -> int:
 
 
 @words("movz")
-def movz(old: int, condition: int, value: int) -> int:
-    """`value` if `condition` is zero, else the old destination."""
-    return value if condition == 0 else old
+def movnz(old: int, condition: int, value: int) -> int:
+    """`value` if `condition` is not zero, else the old destination.
+
+    The table of forms calls the word `movz`. The vendor's disassembler prints it `movnz`, and the vendor's
+    compiler selects with it on a condition that is not zero (derived).
+    """
+    return value if condition != 0 else old
 
 
 @words("setzi")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .table import table
+from .table import is_changed, original_flags, table
 
 ENUMS: dict[str, dict[str, int]] = {name: dict(entry["values"]) for name, entry in table()["enums"].items()}
 """Enum name to its constants, in the order of the data file."""
@@ -59,6 +59,24 @@ def constant_name(enum: str, value: int) -> str | None:
         if number == value:
             return name
     return None
+
+
+UNKNOWN_FLAG: Final = 0xFF
+"""What `flag_map` gives for a number that no name of the family has."""
+
+
+def flag_map(family: str) -> tuple[int, ...] | None:
+    """For each of the 256 encoded numbers the one the meaning functions understand; None if it is the same.
+
+    The two differ only under an overlay, which brings a real assembler's numbers.
+    """
+    meant = original_flags()[family]
+    if not is_changed() or ENUMS[family] == meant:
+        return None
+    mapped = [UNKNOWN_FLAG] * 256
+    for name, number in ENUMS[family].items():
+        mapped[number] = meant[name]
+    return tuple(mapped)
 
 
 def flag_is_provisional(family: str, value: int) -> bool:

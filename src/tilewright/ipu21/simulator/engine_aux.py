@@ -24,6 +24,7 @@ from .dispatch import (
 from .engine_memory import fault, immediate_of
 from .engine_registers import FP_CTL, FP_STS, csr_index, draw, upper_access
 from .instruction_tables import (
+    FLAG_MAPS_AT,
     INFO_BROADCAST,
     INFO_DRAWS,
     INFO_DRAWS_ALWAYS,
@@ -33,6 +34,7 @@ from .instruction_tables import (
     INFO_RESULTS,
     INFO_SLOTS,
 )
+from .pointers import tables
 from .stops import FLOATING_POINT, STOP_UNSUPPORTED
 
 ESR_BIT = 19
@@ -52,6 +54,15 @@ def place_value(state: Integers, base: int, word: int, packed: int, place: int) 
     if place == 0:
         return 0
     return int(state[base + ((word >> (place - 1)) & 15)])
+
+
+def flags_of(state: Integers, word: int, packed: int) -> int:
+    """The immediate of an instruction that may take flags, as the value functions understand it."""
+    value = immediate_of(word, packed)
+    family = (packed >> 56) & 63
+    if family:
+        return int(tables(state)[FLAG_MAPS_AT + 256 * (family - 1) + (value & 0xFF)])
+    return value
 
 
 def register_at(base: int, word: int, place: int) -> int:
@@ -125,11 +136,11 @@ def execute_aux(state: Integers, context: int, word: int, info: int, places: int
         flags = dispatch_singles(state, function, lanes, x0, x1, y0, y1, control)
     elif group == GROUP_WHOLE:
         flags = dispatch_whole(
-            state, context, function, x0, x1, x2, x3, y0, y1, y2, y3, immediate_of(word, packed), control
+            state, context, function, x0, x1, x2, x3, y0, y1, y2, y3, flags_of(state, word, packed), control
         )
     else:
         flags = dispatch_state(
-            state, context, function, x0, x1, x2, x3, y0, y1, y2, y3, immediate_of(word, packed), control
+            state, context, function, x0, x1, x2, x3, y0, y1, y2, y3, flags_of(state, word, packed), control
         )
     if flags:
         if flags & 8:

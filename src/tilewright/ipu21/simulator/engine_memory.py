@@ -185,7 +185,7 @@ def immediate_of(word: int, packed: int) -> int:
         third = second >> 15
         if third:
             value |= ((word >> (third & 31)) & ((1 << ((third >> 5) & 31)) - 1)) << ((third >> 10) & 31)
-    sign = packed >> 50
+    sign = (packed >> 50) & 63
     if sign and (value >> (sign - 1)) & 1:
         value = (value - (1 << sign)) & WORD
     return value << ((packed >> 45) & 31)

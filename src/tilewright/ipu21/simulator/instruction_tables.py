@@ -8,13 +8,13 @@ Record of a form (`ROW` integers from `ROW * (form index + 1)`; row 0 is unused)
   destination; the immediate takes a place only where operands are single words. Places of memory and
   control instructions: their register operands in assembly order.
 - 2 `IMMEDIATE`: three pieces of (lsb 5 bits, width 5, value_lsb 5), then the shift (5 bits) at 45, then the
-  sign bit's position + 1 (6 bits) at 50.
+  sign bit's position + 1 (6 bits) at 50, then the number of a flag map (6 bits) at 56, 0 for none.
 - 3 `HAZARDS`: register fields the supervisor must wait for: four of (lsb + 1), six bits each.
 - 4 `RESULTS`: register fields a supervisor instruction writes, the same way.
 - 5 `NEVER_15`: register fields that must not hold 15, the same way.
 
 Behind the records: where each primary opcode's forms begin in the list of (mask, fixed, form index + 1), the
-list, and which control registers exist.
+list, which control registers exist, and the flag maps: 256 numbers each.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..isa.csrs import CSRS
+from ..isa.enums import FLAG_FAMILIES, flag_map
 from ..isa.forms import FORMS, Form, Operand
 from ..isa.meaning import (
     accumulate,
@@ -142,7 +143,9 @@ OPCODES_AT = ROW * (len(FORMS) + 1)
 """129 integers: begin of each primary opcode's candidates, in triples from `CANDIDATES_AT`."""
 CSRS_AT = OPCODES_AT + 129
 """512 integers: bit 0 the supervisor has this register, bit 1 a worker has it."""
-CANDIDATES_AT = CSRS_AT + 512
+FLAG_MAPS_AT = CSRS_AT + 512
+_FAMILIES = sorted(FLAG_FAMILIES)
+CANDIDATES_AT = FLAG_MAPS_AT + 256 * len(_FAMILIES)
 
 
 def _register_lsb(operand: Operand) -> int:
@@ -158,7 +161,13 @@ def _immediate(operand: Operand) -> int:
     packed |= operand.shift << 45
     if operand.kind == "simm":
         packed |= operand.width << 50
+    if operand.names in FLAG_FAMILIES and flag_map(operand.names) is not None:
+        packed |= (_FAMILIES.index(operand.names) + 1) << 56
     return packed
+
+
+def _flag_maps() -> list[int]:
+    return [number for family in _FAMILIES for number in flag_map(family) or range(256)]
 
 
 def _is_destination(operand: Operand) -> bool:
@@ -346,6 +355,6 @@ def instruction_tables() -> InstructionTables:
     groups = {number: Group() for number in range(16)}
     rows = [[0] * ROW] + [_row(form, groups) for form in FORMS]
     begins, triples = _candidates()
-    flat = [value for row in rows for value in row] + begins + _registers() + triples
+    flat = [value for row in rows for value in row] + begins + _registers() + _flag_maps() + triples
     simulated = tuple((row[INFO] >> INFO_GROUP & 15) != codes.GROUP_NONE for row in rows[1:])
     return InstructionTables(np.array(flat, dtype=np.int64), groups, simulated)

@@ -18,6 +18,7 @@ def compile(
     /,
     *,
     tiles: int = 1472,
+    check: bool = False,
     progress: Progress | None = None,
 ) -> Package:
     """Package of a model, ready to save or to run.
@@ -26,6 +27,7 @@ def compile(
         model: a graph, a model, or a function whose inputs are declared with `tilewright.model` or by
             annotations.
         tiles: how many of the chip's 1,472 tiles may hold data and compute.
+        check: verify what is emitted by independent means; takes longer.
         progress: told of the passes as they run.
 
     Raises UnsupportedError listing every operator that cannot be compiled, PlacementError when the model
@@ -35,4 +37,4 @@ def compile(
 
     if not isinstance(model, Graph):
         model = (model if isinstance(model, ModelDefinition) else define(model)).graph()
-    return compile_graph(model, tiles=tiles, progress=progress)
+    return compile_graph(model, tiles=tiles, check=check, progress=progress)

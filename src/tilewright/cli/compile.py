@@ -32,6 +32,9 @@ def compile_command(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.ipuexe", help="Package to write.")],
     tiles: TilesOption = CHIP_TILES,
+    check: Annotated[
+        bool, typer.Option("--check", help="Verify the exchange rows by independent means; takes longer.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Compile a model into a package that holds everything a run needs.
@@ -51,7 +54,7 @@ def compile_command(
         from tilewright.compiler.pipeline import compile_graph
         from tilewright.package import package_digest, save_package
 
-        package = compile_graph(graph, tiles=tiles, progress=report)
+        package = compile_graph(graph, tiles=tiles, check=check, progress=report)
         seconds = time.perf_counter() - started
         save_package(package, output)
     from .tile_memory import tile_bytes_max

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..graph import Graph
 from ..package.records import Package
+from .progress import Progress
 
 
 def compile_graph(
-    graph: Graph, *, tiles: int = 1472, progress: Callable[[str], None] | None = None
+    graph: Graph, *, tiles: int = 1472, check: bool = False, progress: Progress | None = None
 ) -> Package:
     """Compile a graph into a package for one chip.
 
     Args:
         graph: what to compute; its float32 values are computed in float16 on the device.
         tiles: how many tiles may hold data and compute; the others only keep the barriers.
+        check: verify what is emitted by independent means (exchange rows); takes longer.
         progress: called with the name of each stage as it begins.
 
     Raises GraphError, UnsupportedError (listing everything unsupported at once), PlacementError.
@@ -23,4 +23,4 @@ def compile_graph(
     from ..ipu21.compile import compile_for_ipu21
 
     graph.verify()
-    return compile_for_ipu21(graph, tiles=tiles, progress=progress)
+    return compile_for_ipu21(graph, tiles=tiles, check=check, progress=progress)

@@ -6,18 +6,19 @@ does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiler.progress import Progress
 from ..errors import PlacementError, UsageError
 from ..graph import Graph
 from ..package import validate
 from ..package.records import Package
 from .emit.build_package import HostBindings, build_package
+from .emit.check_rows import check_rows
 from .emit.images import BlobStore
 from .emit.memory_map import PROGRAM, data_start
 from .emit.phase_rows import schedule_phase
@@ -31,8 +32,6 @@ from .machine.topology import TILES, to_physical
 from .place.placement import Placement, place_work
 from .plan.planner import plan_graph
 
-Progress = Callable[[str], None]
-
 PRICES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Cycles worth one byte of tile memory, tried in this order until the plan fits."""
 
@@ -45,8 +44,12 @@ class Fitted:
     placement: Placement
 
 
-def compile_for_ipu21(graph: Graph, *, tiles: int, progress: Progress | None = None) -> Package:
+def compile_for_ipu21(
+    graph: Graph, *, tiles: int, check: bool = False, progress: Progress | None = None
+) -> Package:
     """Compile a graph for logical tiles 0..tiles-1 of one chip.
+
+    `check`: judge every exchange row as emitted, by a verifier that shares nothing with the scheduler.
 
     Raises UnsupportedError, PlacementError, ScheduleError; UsageError for an impossible tile count.
     """
@@ -60,6 +63,9 @@ def compile_for_ipu21(graph: Graph, *, tiles: int, progress: Progress | None = N
         package, programs = _emit(graph, fitted, report)
         needed = programs.end - PROGRAM
         if data_start(programs.end) <= fitted.placement.standard_start:
+            if check:
+                report("check exchange rows")
+                check_rows(fitted.work, fitted.placement, programs)
             return package
         # The programs outgrew the elements kept for them; give them what they need and start again.
         if data_start(PROGRAM + needed) >= REGION1_BASE:

@@ -139,7 +139,9 @@ class HostCall:
 
     The bindings of a group, one after another in list order, form the call's host byte string: weights for
     `initialize`, inputs and outputs for `run`. `*_batch_ends` are exclusive ends of the slices that move
-    together between two barriers. `phases` counts the host barriers of the call.
+    together between two barriers. One command makes the program run `invocations` times, each time with all
+    batches in the same places of the same pages; the host bytes of the call are then that many such strings,
+    one invocation after the other. `phases` counts the host barriers of the call, all invocations together.
     """
 
     name: str

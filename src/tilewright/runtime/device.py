@@ -15,6 +15,21 @@ INTERVAL = np.dtype([("tile", "u2"), ("context", "u1"), ("step", "u2"), ("begin"
 
 SUPERVISOR = 0
 
+ACTIVITY = np.dtype([("kind", "u1"), ("tile", "<u2"), ("detail", "<u2"), ("begin", "<i8"), ("end", "<i8")])
+"""What a tile did in cycles begin..end-1, finer than its profile steps; of these kinds:"""
+BARRIER_WAIT, HOST_WAIT, WORDS_WAIT, ABSENT = 0, 1, 2, 3
+"""In a barrier between tiles; in one with the host; for words of the host; sitting barriers out."""
+ROW = 4
+"""In an exchange row, from the release of its barrier."""
+SENDING, RECEIVING = 5, 6
+"""Words leave, or are stored, one item per cycle."""
+WORKER = 7
+"""Worker `detail` (1..6) ran."""
+BARRIER = 8
+"""A barrier of zone group `detail`: `tile` completed it at `begin`, all were released at `end`."""
+STEP = 9
+"""`tile` was in profile step `detail` when the intervals were last cleared, at `begin`."""
+
 
 @runtime_checkable
 class Device(Protocol):
@@ -59,3 +74,14 @@ class Device(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
+
+
+@runtime_checkable
+class RecordsActivity(Protocol):
+    """A device that can also tell what its tiles do inside their steps. The simulator can, a card cannot."""
+
+    def record_activity(self, wanted: bool) -> None:
+        """Whether to note it, from now on and after every load. Cycles and results stay as they are."""
+
+    def activity(self) -> NDArray[np.void]:
+        """`ACTIVITY` rows since loading or the last `clear_intervals`."""

@@ -15,19 +15,27 @@ from .device import SUPERVISOR
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """Measurements of one `Session.run`.
+    """Measurements of one `Session.run`, or of all runs of one `Session.run_many`.
 
-    `cycles` are device cycles: on each tile, from the begin of its first step that is no host transfer to the
-    end of its last; the largest over all tiles. None when the package has no profile plan. `intervals` are
-    the device's `INTERVAL` rows. Bytes are those moved, padding and copies for several tiles included;
-    `seconds` is wall time of the call.
+    `cycles_each` are the device cycles of each run: on each tile, from the begin of its first step that is no
+    host transfer to the end of its last; the largest over all tiles. None when the package has no profile
+    plan. `intervals` are the device's `INTERVAL` rows; `activity` its `ACTIVITY` rows, None unless the
+    session asked for them and the device can tell. Bytes are those moved, padding and copies for several
+    tiles included; `seconds` is wall time of the call.
     """
 
-    cycles: int | None
+    cycles_each: tuple[int | None, ...]
     intervals: NDArray[np.void]
     bytes_in: int
     bytes_out: int
     seconds: float
+    activity: NDArray[np.void] | None = None
+
+    @property
+    def cycles(self) -> int | None:
+        """Device cycles of all runs together; what the host does in between is not counted."""
+        known = [cycles for cycles in self.cycles_each if cycles is not None]
+        return sum(known) if len(known) == len(self.cycles_each) else None
 
     @property
     def host_bytes(self) -> int:

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
@@ -22,13 +22,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tilewright.errors import DeviceError, PackageError, TilewrightError
+from tilewright.errors import BindingError, DeviceError, PackageError, TilewrightError
 from tilewright.package import load_package, pack_slices, unpack_slices, validate
 from tilewright.package.records import HostCall, Package
 from tilewright.package.rules.exchange import INITIALIZE, RUN
 
 from .arrays import check_inputs
-from .device import Device
+from .device import Device, RecordsActivity
 from .discovery import SIMULATOR
 from .pages import POISON, HostPages, batches_of, moved_bytes
 from .record import RunRecord, device_cycles
@@ -55,6 +55,7 @@ class Session:
         device: an open device. It serves one session at a time.
         package: a package, or the path of one.
         timeout: seconds a host barrier may take.
+        activity: also record what tiles do inside their steps, where the device can tell (`RunRecord.activity`).
 
     Calls from several threads are served one after another. When the device fails, the session is over: every
     further use says so, and a new session starts from a fresh load.
@@ -66,6 +67,7 @@ class Session:
         package: Package | str | os.PathLike[str],
         *,
         timeout: float = TIMEOUT_SECONDS,
+        activity: bool = False,
     ) -> None:
         self.device = device
         self.package = package if isinstance(package, Package) else load_package(package)
@@ -75,6 +77,7 @@ class Session:
         self.weight_bytes = 0
         """Bytes moved by `initialize`: a weight that several tiles hold counts for each."""
         self._lock = threading.RLock()
+        self._recorder = device if activity and isinstance(device, RecordsActivity) else None
         self._state = "not started"
         self._pages = HostPages(self.package.host_exchange)
 
@@ -107,6 +110,8 @@ class Session:
             self._refuse_provisional()
             self._acquire()
             with self._driving(), self._releasing_on_error():
+                if isinstance(self.device, RecordsActivity):
+                    self.device.record_activity(self._recorder is not None)
                 self.device.load(self.package)
                 self.device.write_mark("gs1", 1)
                 self._await_zero("session start")
@@ -129,34 +134,68 @@ class Session:
         every output by name, in host type and shape. Raises BindingError before the device is touched, and
         DeviceError or the device's own error when the run fails.
         """
+        return self.run_many([inputs or {}])[0]
+
+    def run_many(self, inputs: Sequence[Mapping[str, ArrayLike]]) -> list[dict[str, NDArray[np.generic]]]:
+        """Run the program once per element of `inputs`, in order; outputs in the same order.
+
+        All inputs are checked and packed before the first run. The runs of one command
+        (`HostCall.invocations`, usually 1) belong together, so their number must be a multiple of it. Raises
+        what `run` raises.
+        """
         with self._lock:
             if self._state != "open":
                 raise DeviceError(f"the session is {self._state}", where=self.device.name)
             call = self.package.call(RUN)
             if call is None:
                 raise PackageError("the package has no call 'run': nothing goes in and nothing comes out")
+            if not inputs or len(inputs) % call.invocations:
+                raise BindingError(
+                    f"inputs for {len(inputs)} runs given",
+                    hint=f"a command of this package makes {call.invocations}: `run_many` takes a multiple",
+                )
             started = time.perf_counter()
-            arrays = check_inputs(self.package.inputs, inputs or {})
-            data = b"".join(pack_slices(binding, arrays[binding.name]) for binding in self.package.inputs)
+            data = [self._pack(number, len(inputs), one) for number, one in enumerate(inputs)]
+            results, intervals, activity = [], [], []
             with self._driving():
-                self.device.clear_intervals()
-                result = self._perform(call, data)
-                intervals = self.device.intervals()
-            outputs: dict[str, NDArray[np.generic]] = {}
-            begin = 0
-            for binding in self.package.outputs:
-                end = begin + binding.nbytes
-                outputs[binding.name] = unpack_slices(binding, result[begin:end].data)
-                begin = end
+                for number, given in enumerate(data):
+                    self.device.clear_intervals()
+                    results.append(self._perform(call, given, number % call.invocations))
+                    intervals.append(self.device.intervals())
+                    if self._recorder is not None:
+                        activity.append(self._recorder.activity())
+            outputs = [self._unpack(result) for result in results]
             self.last_run = RunRecord(
-                cycles=device_cycles(intervals, self.package.profile.steps),
-                intervals=intervals,
-                bytes_in=moved_bytes(call.inputs),
-                bytes_out=moved_bytes(call.outputs),
+                cycles_each=tuple(device_cycles(rows, self.package.profile.steps) for rows in intervals),
+                intervals=np.concatenate(intervals),
+                bytes_in=moved_bytes(call.inputs) * len(inputs),
+                bytes_out=moved_bytes(call.outputs) * len(inputs),
                 seconds=time.perf_counter() - started,
+                activity=np.concatenate(activity) if activity else None,
             )
             _log.info("run on %s took %s device cycles", self.device.name, self.last_run.cycles)
             return outputs
+
+    def _pack(self, number: int, runs: int, inputs: Mapping[str, ArrayLike]) -> bytes:
+        """The host byte string of one run's inputs."""
+        try:
+            arrays = check_inputs(self.package.inputs, inputs)
+            return b"".join(pack_slices(binding, arrays[binding.name]) for binding in self.package.inputs)
+        except BindingError as error:
+            if runs == 1:
+                raise
+            where = f"run {number + 1} of {runs}" + (f", {error.where}" if error.where else "")
+            raise BindingError(error.what, where=where, hint=error.hint) from error
+
+    def _unpack(self, result: NDArray[np.uint8]) -> dict[str, NDArray[np.generic]]:
+        """Outputs by name from the host byte string of one run."""
+        outputs: dict[str, NDArray[np.generic]] = {}
+        begin = 0
+        for binding in self.package.outputs:
+            end = begin + binding.nbytes
+            outputs[binding.name] = unpack_slices(binding, result[begin:end].data)
+            begin = end
+        return outputs
 
     def close(self) -> None:
         """Take the pages back and free the device for another session. Closing twice is allowed."""
@@ -208,13 +247,14 @@ class Session:
             self._state = f"over since it failed: {str(error) or type(error).__name__}"
             raise
 
-    def _perform(self, call: HostCall, data: bytes) -> NDArray[np.uint8]:
-        """One call: the inputs' host byte string in, the outputs' out."""
+    def _perform(self, call: HostCall, data: bytes, invocation: int = 0) -> NDArray[np.uint8]:
+        """One invocation of a call: the inputs' host byte string in, the outputs' out."""
         inputs, outputs = batches_of(call)
         source = np.frombuffer(data, np.uint8)
         result = np.full(sum(batch.nbytes for batch in outputs), POISON, np.uint8)
-        self._pages.write_command(call.command)
-        phase = 0
+        if invocation == 0:
+            self._pages.write_command(call.command)
+        phase = call.phases // call.invocations * invocation
         for kind, batches in (("input", inputs), ("output", outputs)):
             for number, batch in enumerate(batches):
                 if kind == "input":

@@ -77,6 +77,7 @@ def build_package(
     images, mark_tables = build_images(programs, padding, profile.output, active_runtime, idle_runtime, store)
     names = {step: profile.steps[number].name for step, number in profile.step.items()}
     provisional = {*active_runtime.provisional, *idle_runtime.provisional}
+    exchange = host_exchange(host.traffic)
     return Package(
         compiler_version=f"tilewright {__version__}",
         blobs=store.blobs,
@@ -85,8 +86,8 @@ def build_package(
         inputs=host.inputs,
         outputs=host.outputs,
         weights=host.weights,
-        host_exchange=host_exchange(host.traffic),
-        entry_points=entry_points(host.traffic),
+        host_exchange=exchange,
+        entry_points=entry_points(exchange),
         profile=ProfilePlan(profile.steps, mark_tables),
         symbols=[
             Symbol(name, address)

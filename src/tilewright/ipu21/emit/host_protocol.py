@@ -22,9 +22,16 @@ def _call(name: str, command: int, inputs: Batches | None, outputs: Batches | No
     return call
 
 
-def host_exchange(traffic: HostTraffic) -> HostExchange:
-    """Pages and calls of a program with this traffic. All batches of all calls use the same slots."""
-    calls = [_call("run", RUN_COMMAND, traffic.inputs, traffic.outputs)]
+def host_exchange(traffic: HostTraffic, invocations: int = 1) -> HostExchange:
+    """Pages and calls of a program with this traffic. All batches of all calls use the same slots.
+
+    Args:
+        invocations: times that one `run` command runs the program. The program itself loops for ever, so it
+            is the same for any number.
+    """
+    run = _call("run", RUN_COMMAND, traffic.inputs, traffic.outputs)
+    run.invocations, run.phases = invocations, run.phases * invocations
+    calls = [run]
     if traffic.weights.slots:
         calls.insert(0, _call("initialize", INITIALIZE_COMMAND, traffic.weights, None))
     slots = max(traffic.weights.tiles, traffic.inputs.tiles, traffic.outputs.tiles)
@@ -38,6 +45,6 @@ def host_exchange(traffic: HostTraffic) -> HostExchange:
     )
 
 
-def entry_points(traffic: HostTraffic) -> list[EntryPoint]:
+def entry_points(exchange: HostExchange) -> list[EntryPoint]:
     """The same calls as commands by name."""
-    return [EntryPoint(call.name, call.command, call.phases) for call in host_exchange(traffic).calls]
+    return [EntryPoint(call.name, call.command, call.phases) for call in exchange.calls]

@@ -79,7 +79,7 @@ class ClassProgram:
 
 
 def exchange_words(symbols: Mapping[str, int], row_address: int | None) -> list[int]:
-    """One internal phase: drain the workers, meet the other tiles, run the timed row; without a row, stay away.
+    """One internal phase: drain the workers, meet the other tiles, run the row; without a row, stay away.
 
     The instructions from `sync 3` to the row's first word are the same on every tile that has a row.
     """

@@ -42,11 +42,14 @@ TAKEN = ".taken"
 """Behind the name of an area in the name of the output binding that takes it."""
 
 
-def trial_package(trial: Trial, weights: Mapping[str, NDArray[np.uint32]]) -> Package:
+def trial_package(
+    trial: Trial, weights: Mapping[str, NDArray[np.uint32]], *, invocations: int = 1
+) -> Package:
     """The package of a trial.
 
     Args:
         weights: contents [tiles, words] of the areas given as weights.
+        invocations: runs per command.
 
     Raises PlacementError if code and areas do not fit together, ScheduleError for impossible messages.
     """
@@ -79,6 +82,7 @@ def trial_package(trial: Trial, weights: Mapping[str, NDArray[np.uint32]]) -> Pa
     ]
     steps = profile_steps(trial)
     images, mark_tables = build_images(programs, data, len(steps) - 1, active, idle, store)
+    exchange = host_exchange(traffic, invocations)
     package = Package(
         compiler_version=f"tilewright {__version__}",
         blobs=store.blobs,
@@ -87,8 +91,8 @@ def trial_package(trial: Trial, weights: Mapping[str, NDArray[np.uint32]]) -> Pa
         inputs=given,
         outputs=outputs,
         weights=held,
-        host_exchange=host_exchange(traffic),
-        entry_points=entry_points(traffic),
+        host_exchange=exchange,
+        entry_points=entry_points(exchange),
         profile=ProfilePlan(steps, mark_tables),
         symbols=[Symbol(name, at) for name, at in sorted(active.symbols.items(), key=lambda s: (s[1], s[0]))],
         regions=[

@@ -14,6 +14,8 @@ from .values import aligned, column, distinct, first, table, text, unsigned
 
 INITIALIZE, RUN = "initialize", "run"
 COMMAND_BYTES = 4
+MAX_INVOCATIONS = 1 << 16
+"""Per command; keeps the phases of a call far from the limits of their numbers."""
 
 
 def check_exchange(package: Package) -> None:
@@ -78,11 +80,11 @@ def _check_command(exchange: HostExchange) -> None:
 def _check_call(package: Package, call: HostCall) -> None:
     where = f"call {call.name!r}"
     unsigned(call.command, "command", where)
-    if call.invocations != 1:
+    if not 1 <= call.invocations <= (1 if call.name == INITIALIZE else MAX_INVOCATIONS):
         raise PackageError(
             f"{call.invocations} invocations",
             where=where,
-            hint="a call of this format version runs once per command",
+            hint=f"weights are uploaded once, and a command runs at most {MAX_INVOCATIONS} times",
         )
     sources = package.weights if call.name == INITIALIZE else package.inputs
     sinks = [] if call.name == INITIALIZE else package.outputs
@@ -97,9 +99,10 @@ def _check_call(package: Package, call: HostCall) -> None:
         _check_batches(rows, ends, side)
         _check_moved(rows, bindings, side, once=direction == "output")
     batches = len(call.input_batch_ends) + len(call.output_batch_ends)
-    if call.phases != 2 * batches:
+    if call.phases != 2 * batches * call.invocations:
+        times = "" if call.invocations == 1 else f" in each of {call.invocations} invocations"
         raise PackageError(
-            f"{call.phases} phases for {batches} batches",
+            f"{call.phases} phases for {batches} batches{times}",
             where=where,
             hint="each batch has an entry and a completion barrier, and the program waits for its next call",
         )

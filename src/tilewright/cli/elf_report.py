@@ -39,6 +39,42 @@ def show_elf(out: Console, description: Mapping[str, Any]) -> None:
     )
 
 
+def describe_gp(data: bytes, name: str) -> dict[str, Any]:
+    """The targets of a `.gp` archive, each with its object. Raises ObjectError."""
+    from tilewright.ipu21.toolchain.gp import read_gp
+
+    targets = []
+    for target in read_gp(data, name=name):
+        runs = target.architecture in ("ipu2", "ipu21")
+        entry: dict[str, Any] = {
+            "name": target.name,
+            "architecture": target.architecture,
+            "bytes": len(target.elf),
+            "usable": runs,
+        }
+        if runs:
+            entry["object"] = describe_elf(target.elf, f"{name}({target.name})")
+        targets.append(entry)
+    return {"kind": ".gp archive", "targets": targets}
+
+
+def show_gp(out: Console, description: Mapping[str, Any]) -> None:
+    """The targets as a table, and the object of each that runs on this machine."""
+    facts(out, [("file", description["kind"])])
+    listing(
+        out,
+        "Targets",
+        ("name", "architecture", ">bytes", "runs on ipu21"),
+        [
+            (item["name"], item["architecture"], count(item["bytes"]), "yes" if item["usable"] else "no")
+            for item in description["targets"]
+        ],
+    )
+    for item in description["targets"]:
+        if "object" in item:
+            show_elf(out, item["object"])
+
+
 def _show_segments(out: Console, description: Mapping[str, Any]) -> None:
     entry = description["entry"]
     words = len(description["provisional"])

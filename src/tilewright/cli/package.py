@@ -78,7 +78,7 @@ def run_command(
 
 
 def inspect_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Package, object or linked image.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Package, object, linked image or .gp archive.")],
     tile: Annotated[
         int | None, typer.Option("--tile", metavar="N", help="Show one tile (physical id) of a package.")
     ] = None,
@@ -103,6 +103,15 @@ def inspect_command(
         else:
             show_elf(console(), description)
         return
+    if file.suffix == ".gp":
+        from .elf_report import describe_gp, show_gp
+
+        description = describe_gp(data, str(file))
+        if json:
+            print_json(description)
+        else:
+            show_gp(console(), description)
+        return
     from tilewright.package import read_package
     from tilewright.package.summary import summarize, summarize_tile
 
@@ -111,7 +120,7 @@ def inspect_command(
     except PackageError as error:
         if error.what.startswith("not a package"):
             raise PackageError(
-                error.what, where=error.where, hint="packages and ELF files can be shown"
+                error.what, where=error.where, hint="packages, ELF files and .gp archives can be shown"
             ) from error
         raise
     summary = summarize(package) if tile is None else summarize_tile(package, tile)

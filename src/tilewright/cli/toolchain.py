@@ -10,6 +10,17 @@ import typer
 from tilewright.errors import UsageError
 
 from .console import JsonOption, byte_size, note, print_json
+from .options import (
+    DefineOption,
+    ExternalOption,
+    IncludeOption,
+    OverlayOption,
+    PreprocessorOption,
+    named_numbers,
+    number,
+    region,
+    use_overlay,
+)
 
 if TYPE_CHECKING:
     from tilewright.ipu21.toolchain import LinkedImage, ObjectFile
@@ -31,23 +42,27 @@ def register(app: typer.Typer) -> None:
 def asm_command(
     source: Annotated[Path, typer.Argument(metavar="FILE.S", help="Assembly source, vendor syntax.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.o", help="Object to write.")],
-    defines: Annotated[
-        list[str] | None,
-        typer.Option("--define", "-D", metavar="NAME=VALUE", help="Name with a value; repeatable."),
-    ] = None,
+    defines: DefineOption = None,
+    include: IncludeOption = None,
+    preprocessor: PreprocessorOption = None,
+    overlay: OverlayOption = None,
 ) -> None:
-    """Assemble a source into an ELF object.
+    """Assemble a source into an ELF object. Preprocessor lines (#include, #define, #if) are carried out.
 
     All faults of the source are shown at once; then nothing is written.
 
     Example: tilewright asm gemm.S -o gemm.o -D ROWS=64
     """
+    use_overlay(overlay)
     from tilewright.files import read_file, write_whole
-    from tilewright.ipu21.toolchain import assemble
+    from tilewright.ipu21.toolchain.inputs import assemble_file
 
-    values = dict(_define(text) for text in defines or [])
-    item = assemble(
-        _text(read_file(source, limit=SOURCE_LIMIT), source), filename=str(source), defines=values
+    item = assemble_file(
+        read_file(source, limit=SOURCE_LIMIT),
+        source,
+        defines=named_numbers(defines),
+        include_dirs=include or (),
+        preprocessor=preprocessor,
     )
     write_whole(output, item.to_bytes())
     size = sum(section.size for section in item.sections if section.allocated)
@@ -64,6 +79,7 @@ def disasm_command(
     address: Annotated[
         str, typer.Option("--address", metavar="ADDRESS", help="Address of the first raw word.")
     ] = "0",
+    overlay: OverlayOption = None,
 ) -> None:
     """Print the assembly text of code and data.
 
@@ -71,12 +87,16 @@ def disasm_command(
 
     Example: tilewright disasm gemm.o
     """
+    use_overlay(overlay)
     from tilewright.files import read_file
     from tilewright.ipu21.toolchain import disassemble
+    from tilewright.ipu21.toolchain.gp import extract_object, is_gp
 
     data = read_file(file, limit=SOURCE_LIMIT)
     if raw:
-        text = disassemble(data, address=_number(address, "--address"))
+        text = disassemble(data, address=number(address, "--address"))
+    elif is_gp(data):
+        text = disassemble(extract_object(data, name=str(file)))
     elif data[:4] != b"\x7fELF":
         raise UsageError("this is no ELF file", where=str(file), hint="use --raw for bare instruction words")
     else:
@@ -85,7 +105,9 @@ def disasm_command(
 
 
 def link_command(
-    objects: Annotated[list[Path], typer.Argument(metavar="FILE.o...", help="Objects, in memory order.")],
+    objects: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Objects, .gp archives or sources, in order.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.elf", help="Image to write.")],
     entry: Annotated[
         str | None, typer.Option("--entry", metavar="SYMBOL", help="Where execution starts.")
@@ -102,10 +124,10 @@ def link_command(
         list[str] | None,
         typer.Option("--data-region", metavar="BEGIN:END", help="The same for data alone; repeatable."),
     ] = None,
-    externals: Annotated[
-        list[str] | None,
-        typer.Option("--external", metavar="NAME=ADDRESS", help="Symbol defined elsewhere; repeatable."),
-    ] = None,
+    externals: ExternalOption = None,
+    defines: DefineOption = None,
+    include: IncludeOption = None,
+    overlay: OverlayOption = None,
     json: JsonOption = False,
 ) -> None:
     """Link objects into an image at absolute tile addresses.
@@ -114,21 +136,29 @@ def link_command(
 
     Example: tilewright link start.o gemm.o -o tile.elf --entry start --root gemm_f16
     """
+    use_overlay(overlay)
     from tilewright.files import read_file, write_whole
-    from tilewright.ipu21.toolchain import CODE_REGION, ObjectFile, link
+    from tilewright.ipu21.toolchain import CODE_REGION, link
+    from tilewright.ipu21.toolchain.inputs import object_of
 
-    places = [_region(text) for text in regions or []] or list(CODE_REGION)
-    data_places = [_region(text) for text in data_regions or []] or None
-    items = [ObjectFile.from_bytes(read_file(path, limit=SOURCE_LIMIT), name=str(path)) for path in objects]
+    places = [region(text) for text in regions or []] or list(CODE_REGION)
+    data_places = [region(text) for text in data_regions or []] or None
+    values = named_numbers(defines)
+    items = [
+        object_of(read_file(path, limit=SOURCE_LIMIT), path, defines=values, include_dirs=include or ())
+        for path in objects
+    ]
     image = link(
         items,
         intervals=places,
         data_intervals=data_places,
         entry=entry,
         roots=roots or (),
-        externals=dict(_define(text) for text in externals or []),
+        externals=named_numbers(externals),
     )
     write_whole(output, image.to_elf())
+    for warning in image.warnings:
+        note(f"warning: {warning}")
     if json:
         print_json(link_report(image))
         return
@@ -157,6 +187,8 @@ def link_report(image: LinkedImage) -> dict[str, Any]:
         ],
         "symbols": dict(image.symbols),
         "provisional": [list(item) for item in image.provisional],
+        "stack_sizes": dict(image.stack_sizes),
+        "warnings": list(image.warnings),
     }
 
 
@@ -166,33 +198,3 @@ def _read_elf(data: bytes, file: Path) -> ObjectFile | LinkedImage:
     if int.from_bytes(data[_ELF_TYPE : _ELF_TYPE + 2], "little") == _RELOCATABLE:
         return ObjectFile.from_bytes(data, name=str(file))
     return LinkedImage.from_elf(data, name=str(file))
-
-
-def _text(data: bytes, file: Path) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"byte {error.start} is not UTF-8", where=str(file)) from None
-
-
-def _number(text: str, what: str) -> int:
-    try:
-        return int(text, 0)
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is no number", where=what, hint="decimal, or hexadecimal with 0x"
-        ) from None
-
-
-def _define(text: str) -> tuple[str, int]:
-    name, separator, value = text.partition("=")
-    if not name.isidentifier():
-        raise UsageError(f"{name!r} is no name", where=text, hint="write NAME=VALUE")
-    return name, _number(value, text) if separator else 1
-
-
-def _region(text: str) -> tuple[int, int]:
-    begin, separator, end = text.partition(":")
-    if not separator:
-        raise UsageError(f"{text!r} is no range", hint="write BEGIN:END, such as 0x4c010:0x50000")
-    return _number(begin, text), _number(end, text)

@@ -1,0 +1,293 @@
+"""`tilewright sim`: run one tile's code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tilewright.errors import UsageError
+
+from .console import JsonOption, console, note, print_json
+from .options import (
+    DefineOption,
+    ExternalOption,
+    IncludeOption,
+    OverlayOption,
+    PreprocessorOption,
+    named_numbers,
+    number,
+    use_overlay,
+)
+
+if TYPE_CHECKING:
+    from tilewright.ipu21.simulator.trace import Step
+    from tilewright.tile import Checks, RunResult, TileBench
+    from tilewright.tile.content import View
+
+TRACE_LINES = 100_000
+SHOWN_ELEMENTS = 64
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sim", no_args_is_help=True)(sim_command)
+
+
+def sim_command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="A linked image, or sources, objects and .gp files."),
+    ],
+    entry: Annotated[
+        str | None, typer.Option("--entry", metavar="SYMBOL", help="Function to call; an address works too.")
+    ] = None,
+    vertex: Annotated[
+        str | None,
+        typer.Option("--vertex", metavar="NAME", help="Run a vertex, named as in a graph: ns::Type<half>."),
+    ] = None,
+    worker: Annotated[bool, typer.Option("--worker", help="The entry is worker code.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", help="Workers that run it; default one per --state."),
+    ] = None,
+    states: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--state",
+            metavar="FIELDS",
+            help="Vertex state: out,in,u16:64,f32:1.5; repeat for one per worker.",
+        ),
+    ] = None,
+    memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mem",
+            metavar="NAME[@PLACE]=CONTENT",
+            help="Operand: @x.npy, @x.npy:f16, zeros:f16:64, u32:1,2.",
+        ),
+    ] = None,
+    registers: Annotated[
+        list[str] | None,
+        typer.Option("--reg", metavar="REG=VALUE", help="Register: a number, operand or symbol+offset."),
+    ] = None,
+    csrs: Annotated[
+        list[str] | None, typer.Option("--csr", metavar="NAME=VALUE", help="Supervisor control register.")
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option("--show", metavar="NAME[:TYPE:SHAPE]", help="Memory to print; repeatable."),
+    ] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option("--out", metavar="NAME[:TYPE:SHAPE]=FILE.npy", help="Memory to save; repeatable."),
+    ] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Print every issued instruction.")] = False,
+    trace_limit: Annotated[
+        int, typer.Option("--trace-limit", metavar="N", help="Lines at most.")
+    ] = TRACE_LINES,
+    checks: Annotated[
+        list[str] | None,
+        typer.Option("--check", metavar="NAME", help="Switch a check on: poison, ... or all."),
+    ] = None,
+    no_checks: Annotated[
+        list[str] | None, typer.Option("--no-check", metavar="NAME", help="Switch a check off, or all.")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", metavar="N", help="Instructions before it is judged endless.")
+    ] = None,
+    stack: Annotated[int, typer.Option("--stack", metavar="BYTES", help="Least size of every stack.")] = 0,
+    tile: Annotated[int, typer.Option("--tile", metavar="N", help="Physical id the tile reports.")] = 0,
+    defines: DefineOption = None,
+    include: IncludeOption = None,
+    externals: ExternalOption = None,
+    preprocessor: PreprocessorOption = None,
+    overlay: OverlayOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a supervisor function, or a vertex on workers, on one simulated tile.
+
+    Prints cycles, registers and the memory asked for. A function returns by `br $lr`; $m11 is its stack.
+
+    Example: tilewright sim k.S --entry f --mem x=@x.npy --mem y=zeros:f16:64 --reg m2=y --reg m3=x --show y
+    """
+    use_overlay(overlay)
+    from tilewright.tile import TileBench, TileProgram
+    from tilewright.tile.content import place_memory, register_value, vertex_fields, vertex_symbol, view_of
+
+    if (entry is None) == (vertex is None):
+        raise UsageError("name what to run", hint="--entry SYMBOL, or --vertex NAME")
+    if (states or workers is not None) and not (worker or vertex is not None):
+        raise UsageError("only worker code has a vertex state", hint="add --worker, or use --vertex")
+    start = vertex_symbol(vertex) if vertex is not None else str(entry)
+    program = TileProgram.from_files(
+        files,
+        roots=[] if start[:1].isdigit() else [start],
+        also=_names_in(
+            [*(memory or []), *(registers or []), *(states or []), *(show or []), *(outputs or [])]
+        ),
+        defines=named_numbers(defines),
+        include_dirs=include or (),
+        externals=named_numbers(externals),
+        preprocessor=preprocessor,
+    )
+    for warning in program.image.warnings:
+        note(f"warning: {warning}")
+    chosen = chosen_checks(checks or [], no_checks or [], budget)
+    bench = TileBench(program, checks=chosen, physical=tile, stack=stack)
+    for text in memory or []:
+        place_memory(bench, text)
+    views = [view_of(bench, text) for text in [*(show or []), *(outputs or [])]]
+    values: dict[int | str, Any] = dict(register_value(text) for text in registers or [])
+    settings: dict[str | int, int] = {
+        name: number(value, "--csr") for name, value in map(register_value, csrs or [])
+    }
+    record = _Recorder(bench, trace_limit, quiet=json) if trace else None
+    if worker or vertex is not None:
+        placed = [bench.vertex_state(*vertex_fields(bench, text)) for text in states or []]
+        result = bench.run_vertex(
+            start, placed, workers=workers, registers=values, csrs=settings, budget=budget, trace=record
+        )
+    else:
+        result = bench.call(start, values, csrs=settings, budget=budget, trace=record)
+    _save(bench, views)
+    report = _report(bench, result, views, worker=worker or vertex is not None)
+    if json:
+        if record is not None:
+            report["trace"] = record.lines
+        print_json(report)
+        return
+    _show(report)
+
+
+def _names_in(texts: list[str]) -> set[str]:
+    """Every word that could be a symbol."""
+    return {name for text in texts for name in re.findall(r"[A-Za-z_.$][\w.$]*", text)}
+
+
+def chosen_checks(on: list[str], off: list[str], budget: int | None) -> Checks:
+    """The default checks with some switched. Raises UsageError for an unknown name."""
+    import dataclasses
+
+    from tilewright.tile import Checks
+
+    switches = [item.name for item in dataclasses.fields(Checks) if isinstance(item.default, bool)]
+    changed: dict[str, Any] = {}
+    for names, value in ((on, True), (off, False)):
+        for name in names:
+            if name != "all" and name not in switches:
+                raise UsageError(
+                    f"there is no check {name}", hint=f"there are {', '.join(switches)}, and all"
+                )
+            changed.update(dict.fromkeys(switches if name == "all" else [name], value))
+    if budget is not None:
+        changed["budget"] = budget
+    return Checks(**changed)
+
+
+class _Recorder:
+    """Prints or keeps the lines of a trace."""
+
+    def __init__(self, bench: TileBench, limit: int, *, quiet: bool) -> None:
+        self._bench = bench
+        self._left = limit
+        self._quiet = quiet
+        self.lines: list[dict[str, Any]] = []
+
+    def __call__(self, step: Step) -> None:
+        if self._left <= 0:
+            return
+        self._left -= 1
+        place = self._bench.program.symbol_at(step.address)
+        if not self._quiet:
+            typer.echo(step.line(place))
+            if self._left == 0:
+                note("the trace ends here (--trace-limit); the run goes on")
+            return
+        self.lines.append(
+            {
+                "cycle": step.cycle,
+                "context": "supervisor" if step.context == 0 else f"worker {step.context - 1}",
+                "address": step.address,
+                "place": place,
+                "instruction": step.text,
+                "reads": dict(step.reads),
+                "writes": dict(step.writes),
+            }
+        )
+
+
+def _save(bench: TileBench, views: list[View]) -> None:
+    from .package import save_array
+
+    for view in views:
+        if view.path is not None:
+            save_array(view.path, bench.array(view.buffer))
+            note(f"wrote {view.path}")
+
+
+def _report(bench: TileBench, result: RunResult, views: list[View], *, worker: bool) -> dict[str, Any]:
+    used = [index for index, count in enumerate(result.slots) if count]
+    contexts: dict[str, Any] = {}
+    if not worker:
+        contexts["supervisor"] = {f"m{index}": int(result.m[0, index]) for index in range(12)}
+    for index in used:
+        contexts[f"worker {index}"] = {
+            f"m{place}": int(result.m[1 + index, place]) for place in range(12)
+        } | {f"a{place}": int(result.a[index, place]) for place in range(8)}
+    return {
+        "cycles": result.cycles,
+        "instructions": {
+            "supervisor": result.instructions,
+            "workers": [int(count) for count in result.slots],
+        },
+        "registers": contexts,
+        "memory": {
+            view.name: {
+                "address": view.buffer.address,
+                "dtype": view.buffer.dtype.name,
+                "shape": list(view.buffer.shape),
+                "values": _values(bench.array(view.buffer)),
+            }
+            for view in views
+            if view.path is None
+        },
+    }
+
+
+def _values(array: Any) -> Any:
+    import numpy as np
+
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        # JSON has no infinities; their names stay readable.
+        return [value if np.isfinite(value) else str(value) for value in array.ravel().tolist()]
+    return array.tolist()
+
+
+def _show(report: dict[str, Any]) -> None:
+    from .tables import facts, listing
+
+    out = console()
+    counts = report["instructions"]
+    shown = [("cycles", f"{report['cycles']:,}"), ("supervisor instructions", f"{counts['supervisor']:,}")]
+    if any(counts["workers"]):
+        shown.append(("worker instructions", " ".join(f"{count:,}" for count in counts["workers"])))
+    facts(out, shown)
+    for context, values in report["registers"].items():
+        names = list(values)
+        rows = [
+            [f"${name} {values[name]:#010x}" for name in names[begin : begin + 4]]
+            for begin in range(0, len(names), 4)
+        ]
+        listing(out, context, ("", "", "", ""), rows)
+    for name, item in report["memory"].items():
+        typer.echo(f"{name} @ {item['address']:#x}: {item['dtype']} {'x'.join(map(str, item['shape']))}")
+        typer.echo(_text(item["values"]))
+
+
+def _text(values: Any) -> str:
+    import numpy as np
+
+    return np.array2string(np.array(values), threshold=SHOWN_ELEMENTS, max_line_width=100)

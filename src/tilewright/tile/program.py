@@ -1,0 +1,126 @@
+"""Code for one tile, from text or files of any kind the tool chain knows."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from tilewright.errors import UsageError
+from tilewright.files import read_file
+from tilewright.ipu21.machine.memory import IMAGE_BASE, REGION1_BASE
+from tilewright.ipu21.toolchain import LinkedImage, ObjectFile, assemble, link
+from tilewright.ipu21.toolchain.image import image_symbol
+from tilewright.ipu21.toolchain.inputs import object_of
+
+SOURCE_LIMIT = 64 << 20
+"""Bytes of a file that are read at most."""
+_ELF = b"\x7fELF"
+
+
+class TileProgram:
+    """A linked image with its symbols and, where it was assembled here, its source lines."""
+
+    def __init__(self, image: LinkedImage) -> None:
+        self.image = image
+        self._places = [line.offset for line in image.lines]
+
+    @classmethod
+    def from_source(
+        cls,
+        text: str,
+        *,
+        filename: str = "<string>",
+        defines: Mapping[str, int] | None = None,
+        include_dirs: Sequence[str | Path] = (),
+        externals: Mapping[str, int] | None = None,
+    ) -> TileProgram:
+        """Assemble and link one text. Raises AssemblyError or LinkError."""
+        item = assemble(text, filename=filename, defines=defines, include_dirs=include_dirs)
+        return cls.from_objects([item], externals=externals)
+
+    @classmethod
+    def from_objects(
+        cls,
+        objects: Sequence[ObjectFile],
+        *,
+        roots: Sequence[str] = (),
+        externals: Mapping[str, int] | None = None,
+    ) -> TileProgram:
+        """Link objects; with `roots` only what they lead to. Raises LinkError."""
+        intervals = [(IMAGE_BASE, REGION1_BASE)]
+        return cls(link(objects, intervals=intervals, roots=roots, externals=externals))
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: Sequence[str | Path],
+        *,
+        roots: Sequence[str] = (),
+        also: Collection[str] = (),
+        defines: Mapping[str, int] | None = None,
+        include_dirs: Sequence[str | Path] = (),
+        externals: Mapping[str, int] | None = None,
+        preprocessor: str | None = None,
+    ) -> TileProgram:
+        """A program from one linked image, or from any number of sources, objects and `.gp` archives.
+
+        Args:
+            roots: symbols to keep with what they need; without them everything stays.
+            also: further symbols to keep if some file defines them.
+            preprocessor: an outside command such as `gcc -E` for the sources; default is the built-in one.
+
+        Raises:
+            TilewrightError of the kind that fits the fault.
+        """
+        files = [(Path(path), read_file(path, limit=SOURCE_LIMIT)) for path in paths]
+        if not files:
+            raise UsageError("there is no file to run")
+        images = [path for path, data in files if _is_image(data)]
+        if images and len(files) > 1:
+            raise UsageError(f"{images[0]} is linked already", hint="give it alone, or give its objects")
+        if images:
+            return cls(LinkedImage.from_elf(files[0][1], name=str(files[0][0])))
+        objects = [
+            object_of(data, path, defines=defines, include_dirs=include_dirs, preprocessor=preprocessor)
+            for path, data in files
+        ]
+        if roots:
+            defined = {
+                symbol.name
+                for item in objects
+                for symbol in item.symbols
+                if symbol.defined and symbol.binding != "local"
+            }
+            roots = [*roots, *sorted(defined & set(also))]
+        return cls.from_objects(objects, roots=roots, externals=externals)
+
+    @property
+    def symbols(self) -> Mapping[str, int]:
+        return self.image.symbols
+
+    def address(self, name: str) -> int:
+        """Address of a symbol. Raises UsageError naming the nearest ones."""
+        if name in self.image.symbols:
+            return self.image.symbols[name]
+        from tilewright.ipu21.toolchain.diagnostics import did_you_mean
+
+        known = sorted(self.image.symbols)
+        hint = did_you_mean(name, known) or f"it has {', '.join(known[:8]) or 'none'}"
+        raise UsageError(f"there is no symbol {name} in the program", hint=hint)
+
+    def symbol_at(self, address: int) -> str | None:
+        """`symbol+0xoffset`, or None."""
+        return image_symbol(self.image, address)
+
+    def source_at(self, address: int) -> tuple[str, int] | None:
+        """File and line of the instruction at an address, as far as known."""
+        index = bisect_right(self._places, address) - 1
+        if index < 0 or not 0 <= address - self._places[index] < 8:
+            return None
+        line = self.image.lines[index]
+        return line.file, line.line
+
+
+def _is_image(data: bytes) -> bool:
+    return data.startswith(_ELF) and int.from_bytes(data[16:18], "little") != 1

@@ -154,3 +154,28 @@ def test_a_cache_that_cannot_be_used_is_passed_over(tmp_path: Path) -> None:
         env=os.environ | {"XDG_CACHE_HOME": str(blocked)},
     )
     assert found.stdout.split() == ["ENDED", "False"]
+
+
+def test_worker_runs_are_noted_when_wanted() -> None:
+    body = WORKERS + "nop\nnop\nexitz $m15"
+    tile = tile_of(body, {2: DATA})
+    tile.note_spans(True)
+    tile.run()
+    rows = sorted(tile.take_spans().tolist())
+    # The first issue turns that `get $COUNT_L` shows above; three instructions, six cycles apart.
+    assert rows == [(1 + worker, 16 + worker, 16 + worker + 13) for worker in range(6)]
+    assert len(tile.take_spans()) == 0
+    silent = tile_of(body, {2: DATA})
+    silent.run()
+    assert len(silent.take_spans()) == 0
+
+
+def test_many_worker_runs() -> None:
+    loop = "setzi $m0, w\n1: runall $m0, $m2, 0\nsync 2\nbrnzdec $m3, 1b\nbr $m10\n.align 8\nw: exitz $m15"
+    tile = tile_of(loop, {2: DATA, 3: 499})
+    tile.note_spans(True)
+    assert tile.run().kind is StopKind.ENDED
+    spans = tile.take_spans()
+    assert len(spans) == 3000 and (spans["end"] - spans["begin"] == 1).all()
+    first = spans["begin"][spans["context"] == 1]
+    assert (np.diff(first) == first[1] - first[0]).all()

@@ -20,6 +20,7 @@ from tilewright.ipu21.isa.csrs import INCOMING_DCOUNT, INCOMING_MUX
 from tilewright.ipu21.machine.topology import TILES
 from tilewright.package.records import Package
 
+from .activity import ActivityLog, note_release, note_stop
 from .barrier import HOST, INTERNAL, Completion, check_zone, completion, deadlock
 from .classes import NO_ITEMS, State, TileClass, load_classes, split, word_at, word_table
 from .engine import Engines
@@ -81,6 +82,8 @@ class Chip:
         self.classes = load_classes(package, engines)
         self.barriers: deque[BarrierRecord] = deque(maxlen=BARRIERS_KEPT)
         self.barrier_count = 0
+        self.recording = False
+        self.activity = ActivityLog()
         self._images = package.images
         self._symbols = Symbols(package)
         self._engines = engines
@@ -101,6 +104,12 @@ class Chip:
     @property
     def failed(self) -> SimulationError | None:
         return self._failed
+
+    def record(self, wanted: bool) -> None:
+        """Whether to note, for tiles with profile marks, what they do inside their steps (see `activity`)."""
+        self.recording = wanted
+        for group in self.classes:
+            group.tile.note_spans(wanted and group.watched)
 
     def advance(self) -> None:
         """Runs until nothing can move without the host.
@@ -156,6 +165,8 @@ class Chip:
             marks = group.tile.take_marks()
             if len(marks):
                 group.marks.append(marks)
+            if self.recording:
+                note_stop(group, stop.kind, stop.clock, self._phase_release)
         log = group.tile.take_log()
         if group.active:
             group.items = np.concatenate([group.items, log]) if len(group.items) else log
@@ -211,6 +222,8 @@ class Chip:
         group.state, group.since = State.ENDED, stop.clock
 
     def _go(self, group: TileClass, clock: int) -> None:
+        if self.recording and group.watched:
+            note_release(group, clock)
         group.tile.resume(clock)
         group.state = State.RUNNABLE
 
@@ -240,6 +253,8 @@ class Chip:
         resolution = resolve(traffic, self._pointers)
         pieces = resolution.pieces
         check_phase(traffic, pieces, self._phase_checks)
+        if self.recording:
+            self.activity.exchange(traffic.runs, pieces, release)
         self._pointers[resolution.pointer_tile] = resolution.pointer_value
         stored = np.bincount(
             pieces["destination"], weights=pieces["items"] * pieces["item_bytes"] // 4, minlength=IDS
@@ -324,6 +339,8 @@ class Chip:
         if done.group == HOST:
             done = replace(done, release=done.release + self._late_host.cycles())
         self._record(done)
+        if self.recording:
+            self.activity.barrier(done, standings)
         if done.group == HOST:
             self.credit -= 1
             if self.port.open:

@@ -50,6 +50,7 @@ class TileClass:
         start: address at which the supervisor continued after that phase's barrier.
         items: log of that phase. sends: sends outside phases, not yet served.
         marks: profile marks so far, (step, clock) arrays in order. watched: whether there are any to come.
+        activity, spans: what `activity` has noted: (kind, detail, begin, end), and worker runs.
         spent: instructions since the last stop that was not the budget's.
     """
 
@@ -69,6 +70,8 @@ class TileClass:
     items: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
     sends: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
     marks: list[NDArray[np.void]] = field(default_factory=list)
+    activity: list[tuple[int, int, int, int]] = field(default_factory=list)
+    spans: list[NDArray[np.void]] = field(default_factory=list)
     spent: int = 0
     watched: bool = False
 
@@ -193,7 +196,7 @@ def _alone(group: TileClass, physical: int) -> TileClass:
     copy.tile = group.tile.copy(physical)
     _identify(copy.tile, physical)
     copy.members = np.array([physical], np.int64)
-    copy.marks = list(group.marks)
+    copy.marks, copy.activity, copy.spans = list(group.marks), list(group.activity), list(group.spans)
     return copy
 
 

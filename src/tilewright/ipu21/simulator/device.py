@@ -9,6 +9,7 @@ from tilewright.errors import DeviceError
 from tilewright.ipu21.machine.topology import ROWS
 from tilewright.package.records import Package
 
+from .activity import ACTIVITY
 from .checks import Checks
 from .chip import Chip
 from .engine import Engines
@@ -57,6 +58,7 @@ class SimulatedDevice:
         self._engines = engines
         self._port = HostPort()
         self._chip: Chip | None = None
+        self._recording = False
 
     def load(self, package: Package) -> None:
         """Replaces what runs: memories as the package says, all tiles before their first instruction."""
@@ -71,6 +73,8 @@ class SimulatedDevice:
             late_host=self._late_host,
             instruction_limit=self._checks.budget,
         )
+        if self._recording:
+            self._chip.record(True)
 
     def _compiled(self) -> Engines:
         from .tiles import CompiledTiles  # brings a compiler with it, so only when something is loaded
@@ -136,8 +140,23 @@ class SimulatedDevice:
 
     def clear_intervals(self) -> None:
         """Forgets the intervals so far; the next list starts with each tile's next mark."""
+        if self.chip.recording:
+            self.chip.activity.clear(self.chip.classes)
         for group in self.chip.classes:
             group.marks.clear()
+
+    def record_activity(self, wanted: bool) -> None:
+        """Whether to note what tiles do inside their profile steps, from now on and after every load.
+
+        It changes neither results nor cycles.
+        """
+        self._recording = wanted
+        if self._chip is not None:
+            self._chip.record(wanted)
+
+    def activity(self) -> NDArray[np.void]:
+        """What was noted (ACTIVITY) since `load` or `clear_intervals`."""
+        return self.chip.activity.table(self.chip.classes) if self._chip else np.zeros(0, ACTIVITY)
 
     @property
     def clock(self) -> int:

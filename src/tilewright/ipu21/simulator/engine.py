@@ -61,6 +61,12 @@ class Engine(Protocol):
     def take_marks(self) -> NDArray[np.void]:
         """Noted issues (step, clock) since the last call."""
 
+    def note_spans(self, wanted: bool) -> None:
+        """Whether runs of workers are to be noted."""
+
+    def take_spans(self) -> NDArray[np.void]:
+        """Noted runs of workers (context, begin, end) that ended since the last call."""
+
 
 class Engines(Protocol):
     """Makes tiles and runs them."""

@@ -60,6 +60,8 @@ def held_back(state: Integers, pc: int, word: int, info: int) -> int:
             return halt(state, STOP_LOG_FULL, state[at.CLOCK])
     if state[at.WATCHING] and state[at.MARK_COUNT] == state[at.MARK_CAPACITY]:
         return halt(state, STOP_LOG_FULL, state[at.CLOCK])
+    if state[at.NOTING_SPANS] and state[at.SPAN_COUNT] + at.SPAN_ROOM > state[at.SPAN_CAPACITY]:
+        return halt(state, STOP_LOG_FULL, state[at.CLOCK])
     return 0
 
 

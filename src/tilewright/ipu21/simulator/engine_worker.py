@@ -45,7 +45,7 @@ from .instruction_tables import (
     INFO_WORKER,
     ROW,
 )
-from .pointers import memory_words, tables
+from .pointers import integers_at, memory_words, tables
 from .stops import (
     BREAKPOINT0,
     IN_REPEAT,
@@ -70,6 +70,17 @@ def execute_words(state: Integers, context: int, word: int, info: int, places: i
     return set_main(state, context, number, dispatch_main(info & 1023, x, y, z))
 
 
+def note_span(state: Integers, context: int, cycle: int) -> int:
+    """Note from when to when a worker ran; `held_back` has made sure that there is room."""
+    spans = integers_at(state[at.SPANS])
+    place = state[at.SPAN_COUNT] * at.SPAN_FIELDS
+    spans[place] = context
+    spans[place + 1] = state[at.FIRSTS + context]
+    spans[place + 2] = cycle + 1
+    state[at.SPAN_COUNT] += 1
+    return 0
+
+
 def leave(state: Integers, context: int, cycle: int, agrees: bool) -> int:
     """End a worker: give its slot back and AND its verdict into the local consensus."""
     if not agrees:
@@ -78,6 +89,8 @@ def leave(state: Integers, context: int, cycle: int, agrees: bool) -> int:
     state[at.ACTIVE] -= 1
     end = cycle - state[at.OFFSETS + context] + WORKER_SLOTS
     state[at.ROTATION_END] = max(state[at.ROTATION_END], end)
+    if state[at.NOTING_SPANS]:
+        note_span(state, context, cycle)
     return EXITED
 
 

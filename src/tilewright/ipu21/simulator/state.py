@@ -66,6 +66,10 @@ SEND_CURSOR = _REST + 15
 """Byte address (without OUTGOING_BASE) of the next item of the current send stream."""
 SEND_CONTROL = _REST + 16
 """Direction bits of the current send stream."""
+SPAN_COUNT = _REST + 17
+SPAN_CAPACITY = _REST + 18
+NOTING_SPANS = _REST + 19
+"""1 while runs of workers are noted."""
 
 STOP = _REST + 24
 STOP_CONTEXT = _REST + 25
@@ -93,6 +97,7 @@ LOG = POINTERS + 6
 MARKS = POINTERS + 7
 WATCHED = POINTERS + 8
 TABLES = POINTERS + 9
+SPANS = POINTERS + 10
 
 STATE_WORDS = POINTERS + 16
 
@@ -109,3 +114,7 @@ LOG_FIELDS = 6
 """Integers per exchange log entry: kind, clock, count, value, control, program counter."""
 MARK_FIELDS = 2
 """Integers per mark: step, clock."""
+SPAN_FIELDS = 3
+"""Integers per worker span: context, first issue turn, cycle after the last."""
+SPAN_ROOM = 6
+"""Most spans that end between two looks at the room left: one per worker."""

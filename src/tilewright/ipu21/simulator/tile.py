@@ -24,6 +24,8 @@ from .stops import (
 
 MARK = np.dtype([("step", "i8"), ("clock", "i8")])
 """One taken mark: the step given to `set_watch` and the issue cycle of the watched instruction."""
+SPAN = np.dtype([("context", "i8"), ("begin", "i8"), ("end", "i8")])
+"""A worker (context 1..6) ran: from the cycle of its first issue turn to the one after its last."""
 
 _REGION0_WORDS = (REGION1_BASE - TILE_BASE) // 4
 _PAGE = 4096
@@ -60,6 +62,7 @@ class Tile:
         self._shadow: NDArray[np.uint8] = np.zeros(shadow_bytes, dtype=np.uint8)
         self._log: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.LOG_FIELDS), dtype=np.int64)
         self._marks: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.MARK_FIELDS), dtype=np.int64)
+        self._spans: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.SPAN_FIELDS), dtype=np.int64)
         self._watched: NDArray[np.uint32] = np.zeros(1, dtype=np.uint32)
         self._reset(physical)
         self.shared = shared
@@ -92,12 +95,14 @@ class Tile:
             (at.SHADOW, self._shadow),
             (at.LOG, self._log),
             (at.MARKS, self._marks),
+            (at.SPANS, self._spans),
             (at.WATCHED, self._watched),
             (at.TABLES, instruction_tables().array),
         ):
             state[place] = array.ctypes.data
         state[at.LOG_CAPACITY] = len(self._log)
         state[at.MARK_CAPACITY] = len(self._marks)
+        state[at.SPAN_CAPACITY] = len(self._spans)
         words = state[: at.REGISTER_STRIDE * at.CONTEXTS].view(np.uint32)[::2].reshape(at.CONTEXTS, -1)
         self.m: NDArray[np.uint32] = words[:, :16]
         self.a: NDArray[np.uint32] = words[1:, 16:]
@@ -283,6 +288,8 @@ class Tile:
             self._log = np.concatenate([self._log, np.zeros_like(self._log)])
         if state[at.MARK_COUNT] == len(self._marks):
             self._marks = np.concatenate([self._marks, np.zeros_like(self._marks)])
+        if state[at.SPAN_COUNT] + at.SPAN_ROOM > len(self._spans):
+            self._spans = np.concatenate([self._spans, np.zeros_like(self._spans)])
         self._bind()
 
     def take_stop(self) -> Stop | None:
@@ -349,6 +356,19 @@ class Tile:
         self._state[at.MARK_COUNT] = 0
         return marks
 
+    def note_spans(self, wanted: bool) -> None:
+        """Note from now on, or no longer, from when to when workers run."""
+        self._state[at.NOTING_SPANS] = wanted
+
+    def take_spans(self) -> NDArray[np.void]:
+        """Noted worker runs that ended since the last call, as SPAN records."""
+        count = int(self._state[at.SPAN_COUNT])
+        spans = np.zeros(count, dtype=SPAN)
+        for column, name in enumerate(("context", "begin", "end")):
+            spans[name] = self._spans[:count, column]
+        self._state[at.SPAN_COUNT] = 0
+        return spans
+
     # ---- copies
 
     def copy(self, physical: int) -> Tile:
@@ -362,6 +382,7 @@ class Tile:
         twin._shadow[...] = self._shadow
         twin._log = self._log.copy()
         twin._marks = self._marks.copy()
+        twin._spans = self._spans.copy()
         twin._watched = self._watched
         twin._state[...] = self._state
         twin.physical = physical

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,6 +222,7 @@ def owned_elements(shape: Shape, grid: Grid) -> int:
     return int(result_layout(shape, grid).bytes.max()) // 2
 
 
+@lru_cache(maxsize=256)
 def choose(shape: Shape, tiles: int, *, source: Layout | None, pointwise: int, price: float) -> Grid:
     """The best of the most promising grids, judged by the traffic each really causes.
 

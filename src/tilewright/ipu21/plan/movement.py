@@ -73,28 +73,32 @@ def retile(source: Layout, destination: Layout) -> Traffic:
     A tile that holds a piece and also needs it takes part in its own multicast when at least two other tiles
     receive it; otherwise it copies locally.
     """
-    holders, holder_tiles = _distinct(source)
-    wanted, wanted_tiles = _distinct(destination)
-    row_low = np.maximum(holders["row"][:, None], wanted["row"][None, :])
-    row_high = np.minimum(
-        (holders["row"] + holders["rows"])[:, None], (wanted["row"] + wanted["rows"])[None, :]
-    )
-    column_low = np.maximum(holders["column"][:, None], wanted["column"][None, :])
-    column_high = np.minimum(
-        (holders["column"] + holders["padded_columns"])[:, None],
-        (wanted["column"] + wanted["padded_columns"])[None, :],
-    )
+    held, wanted = _distinct(source), _distinct(destination)
+    row_low = np.maximum(held.shards["row"][:, None], wanted.shards["row"][None, :])
+    row_high = np.minimum(_row_end(held.shards)[:, None], _row_end(wanted.shards)[None, :])
+    column_low = np.maximum(held.shards["column"][:, None], wanted.shards["column"][None, :])
+    column_high = np.minimum(_column_end(held.shards)[:, None], _column_end(wanted.shards)[None, :])
     h, w = np.nonzero((row_low < row_high) & (column_low < column_high))
-    spans = _spans(holders[h], wanted[w], row_low[h, w], row_high[h, w], column_low[h, w], column_high[h, w])
-    pair, source_offset, destination_offset, records = spans
-    return _traffic(
-        np.asarray([tiles[0] for tiles in holder_tiles], dtype=np.int64)[h[pair]],
-        [holder_tiles[i] for i in h[pair]],
-        [wanted_tiles[i] for i in w[pair]],
-        source_offset,
-        destination_offset,
-        records,
+    pair, source_offset, destination_offset, records = _spans(
+        held.shards[h],
+        wanted.shards[w],
+        row_low[h, w],
+        row_high[h, w],
+        column_low[h, w],
+        column_high[h, w],
     )
+    spans = np.zeros(len(pair), dtype=FRAGMENT)
+    spans["source_offset"], spans["destination_offset"] = source_offset, destination_offset
+    spans["words"] = records * RECORD_WORDS
+    return _traffic(spans, held, h[pair], wanted, w[pair])
+
+
+def _row_end(shards: NDArray[np.void]) -> NDArray[np.int64]:
+    return np.asarray(shards["row"] + shards["rows"], dtype=np.int64)
+
+
+def _column_end(shards: NDArray[np.void]) -> NDArray[np.int64]:
+    return np.asarray(shards["column"] + shards["padded_columns"], dtype=np.int64)
 
 
 @lru_cache(maxsize=256)
@@ -135,16 +139,39 @@ def gather(partial: Layout, result: Layout, parts: int, stride: int) -> Traffic:
     return Traffic(fragments, root[order], np.zeros(0, dtype=COPY))
 
 
-def _distinct(layout: Layout) -> tuple[NDArray[np.void], list[NDArray[np.int64]]]:
-    """Distinct non-empty shards of a layout in tile order, and the tiles that hold each."""
+@dataclass(frozen=True)
+class _Distinct:
+    """The distinct non-empty shards of a layout, in order of their first tile.
+
+    Attributes:
+        shards: SHARD records.
+        tiles, first: tiles that hold shard i: tiles[first[i] : first[i + 1]], rising.
+        of_tile: shard of each tile of the layout, -1 where it holds none.
+    """
+
+    shards: NDArray[np.void]
+    tiles: NDArray[np.int64]
+    first: NDArray[np.int64]
+    of_tile: NDArray[np.int64]
+
+
+def _distinct(layout: Layout) -> _Distinct:
     shards = layout.shards
     tiles = np.flatnonzero(shards["rows"] > 0)
     keys = np.stack([shards[field][tiles] for field in SHARD.names or ()], axis=1)
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    by_first = np.argsort(first, kind="stable")
-    members = [tiles[inverse == group] for group in by_first]
-    return shards[tiles[first[by_first]]], members
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    number = rank[inverse.reshape(-1)]
+    of_tile = np.full(layout.tiles, -1, dtype=np.int64)
+    of_tile[tiles] = number
+    counts = np.bincount(number, minlength=len(first))
+    return _Distinct(
+        shards[tiles[np.sort(first)]],
+        tiles[np.argsort(number, kind="stable")],
+        np.concatenate([[0], np.cumsum(counts)]),
+        of_tile,
+    )
 
 
 def _spans(
@@ -181,43 +208,40 @@ def _spans(
 
 
 def _traffic(
-    source: NDArray[np.int64],
-    holders: list[NDArray[np.int64]],
-    receivers: list[NDArray[np.int64]],
-    source_offset: NDArray[np.int64],
-    destination_offset: NDArray[np.int64],
-    records: NDArray[np.int64],
+    spans: NDArray[np.void],
+    held: _Distinct,
+    holder: NDArray[np.int64],
+    wanted: _Distinct,
+    want: NDArray[np.int64],
 ) -> Traffic:
-    rows: list[tuple[int, int, int, int, int, int]] = []
-    copies: list[tuple[int, int, int, int]] = []
-    tiles: list[int] = []
-    for i in range(len(source)):
-        held = set(holders[i].tolist())
-        local = [tile for tile in receivers[i].tolist() if tile in held]
-        remote = [tile for tile in receivers[i].tolist() if tile not in held]
-        sender = int(source[i])
-        if sender in local and len(remote) >= 2:
-            local.remove(sender)
-            remote = sorted([*remote, sender])
-        for tile in local:
-            copies.append(
-                (tile, int(source_offset[i]), int(destination_offset[i]), int(records[i]) * RECORD_BYTES // 8)
-            )
-        if remote:
-            rows.append(
-                (
-                    sender,
-                    int(source_offset[i]),
-                    int(records[i]) * RECORD_WORDS,
-                    int(destination_offset[i]),
-                    len(tiles),
-                    len(remote),
-                )
-            )
-            tiles += remote
-    return Traffic(
-        np.array(rows, dtype=FRAGMENT), np.array(tiles, dtype=np.int64), np.array(copies, dtype=COPY)
-    )
+    """Sort the receivers of each span into remote ones and those that hold it themselves.
+
+    Args:
+        spans: FRAGMENT records without tiles.
+        holder, want: shard numbers of source and destination of each span.
+    """
+    sender = held.tiles[held.first[holder]]
+    count = wanted.first[want + 1] - wanted.first[want]
+    span = np.repeat(np.arange(len(spans)), count)
+    begin = np.cumsum(count) - count
+    receiver = wanted.tiles[np.arange(len(span)) - np.repeat(begin - wanted.first[want], count)]
+    holds = np.zeros(len(receiver), dtype=bool)
+    known = receiver < len(held.of_tile)
+    holds[known] = held.of_tile[receiver[known]] == holder[span[known]]
+    remote = np.bincount(span, weights=~holds, minlength=len(spans)).astype(np.int64)
+    looped = (receiver == sender[span]) & (remote[span] >= 2)
+    sent, kept = ~holds | looped, holds & ~looped
+    receivers = np.bincount(span, weights=sent, minlength=len(spans)).astype(np.int64)
+    fragments = spans.copy()
+    fragments["source"] = sender
+    fragments["count"] = receivers
+    fragments["first"] = np.cumsum(receivers) - receivers
+    copies = np.zeros(int(kept.sum()), dtype=COPY)
+    copies["tile"] = receiver[kept]
+    for field in ("source_offset", "destination_offset"):
+        copies[field] = spans[field][span[kept]]
+    copies["words"] = spans["words"][span[kept]] // 2
+    return Traffic(fragments[receivers > 0], receiver[sent], copies)
 
 
 def load_of(traffic: Traffic, tiles: int) -> Load:

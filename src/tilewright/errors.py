@@ -63,6 +63,10 @@ class PackageError(TilewrightError):
     """A package is malformed, truncated, or made for something else."""
 
 
+class ProfileError(TilewrightError):
+    """A profile is malformed, truncated, or of another version."""
+
+
 class BindingError(TilewrightError):
     """An array given to or asked from a package does not match its bindings."""
 

@@ -15,29 +15,32 @@ ELF_MAGIC = b"\x7fELF"
 OLD_IMAGE_MAGIC = b"IPUIMG1\0"
 
 
-def check_framing(data: bytes) -> int:
-    """Words of the whole message. Raises PackageError unless the segment table accounts for every byte."""
+def check_framing(data: bytes, what: str = "package") -> int:
+    """Words of the whole message. Raises PackageError unless the segment table accounts for every byte.
+
+    `what` names the kind of file in messages.
+    """
     length = len(data)
     if length > MAX_FILE_BYTES:
         raise PackageError(f"file of {length} bytes is over the limit of {MAX_FILE_BYTES}")
     if data.startswith(ELF_MAGIC):
-        raise PackageError("not a package but an ELF file", hint="`tilewright inspect` shows it")
+        raise PackageError(f"not a {what} but an ELF file", hint="`tilewright inspect` shows it")
     if data.startswith(OLD_IMAGE_MAGIC):
-        raise PackageError("not a package but an IPUIMG image, a form this version does not read")
+        raise PackageError(f"not a {what} but an IPUIMG image, a form this version does not read")
     if length < 2 * _WORD:
-        raise PackageError(f"not a package: {length} bytes are too few for a message")
+        raise PackageError(f"not a {what}: {length} bytes are too few for a message")
     count = int.from_bytes(data[0:4], "little") + 1
     if count > MAX_MESSAGE_SEGMENTS:
-        raise PackageError(f"not a package: its first word announces {count} message segments")
+        raise PackageError(f"not a {what}: its first word announces {count} message segments")
     header = -(-4 * (1 + count) // _WORD) * _WORD
     if length < header:
         raise PackageError(f"truncated in the segment table: {length} of {header} bytes")
     sizes = [int.from_bytes(data[4 * i : 4 * i + 4], "little") for i in range(1, count + 1)]
     expected = header + _WORD * sum(sizes)
     if length < expected:
-        raise PackageError(f"truncated, or not a package: {length} of {expected} bytes")
+        raise PackageError(f"truncated, or not a {what}: {length} of {expected} bytes")
     if length > expected:
         raise PackageError(f"{length - expected} bytes follow the end of the message at byte {expected}")
     if sizes[0] == 0:
-        raise PackageError("not a package: its first message segment is empty")
+        raise PackageError(f"not a {what}: its first message segment is empty")
     return length // _WORD

@@ -172,6 +172,8 @@ class Session:
                 bytes_out=moved_bytes(call.outputs) * len(inputs),
                 seconds=time.perf_counter() - started,
                 activity=np.concatenate(activity) if activity else None,
+                interval_counts=tuple(map(len, intervals)),
+                activity_counts=tuple(map(len, activity)),
             )
             _log.info("run on %s took %s device cycles", self.device.name, self.last_run.cycles)
             return outputs

@@ -26,7 +26,7 @@ ABSENT           in `sync 1`, while it sits out barriers.
 ROW              in the exchange window: from event 0 to the supervisor's leaving it.
 SENDING          one item leaves per cycle. Sends that follow one another without a gap are one row.
 RECEIVING        one item is stored per cycle.
-WORKER           a worker ran, from its first issue turn to the end of its last; `detail` is its context, 1..6.
+WORKER           a worker ran, from its first issue turn to the end of its last; `detail` is its context.
 BARRIER          a barrier of group `detail`: `tile` made it complete at `begin`, it released at `end`.
 STEP             when the intervals were last cleared, at `begin`, the tile was in profile step `detail`.
 """

@@ -13,7 +13,7 @@ from .engine_registers import CCCSLOAD, INCOMING_MUX, OUTGOING_DELTA, TILE_ID, d
 from .engine_supervisor import halt, supervisor_turn
 from .engine_worker import run_workers
 from .instruction_tables import HAZARDS, INFO_GROUP, INFO_SUPERVISOR, INFO_WINDOW, ROW
-from .pointers import integers_at, memory_words, tables, words_at
+from .pointers import call_native, integers_at, memory_words, tables, words_at
 from .stops import (
     INVALID_INSTRUCTION,
     STOP_BUDGET,
@@ -149,5 +149,8 @@ def run_tile(state: Integers) -> int:
         decode_weight(state, entry)
     stopped = 0
     while stopped == 0:
-        stopped = finish_wait(state) if state[at.WAITING] else supervisor_step(state)
+        if state[at.ASSISTANCE]:
+            stopped = call_native(state[at.ASSISTANCE], state)
+        if stopped == 0:
+            stopped = finish_wait(state) if state[at.WAITING] else supervisor_step(state)
     return int(state[at.STOP])

@@ -58,11 +58,23 @@ def _pointer_to(element: Any) -> Any:
     return pointer
 
 
+@intrinsic
+def call_native(typing_context: Any, function: Any, state: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(I64, [I64])
+        address = builder.ptrtoint(arguments[1], I64)
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), [address])
+
+    pointer_type: Any = types.CPointer
+    return types.int64(types.int64, pointer_type(types.int64)), build
+
+
 REPLACEMENTS: dict[str, Any] = {
     "bits_of_double": bits_of_double,
     "double_of_bits": double_of_bits,
     "nearest_single": nearest_single,
     "single_value": single_value,
+    "call_native": call_native,
     "bytes_at": _pointer_to(types.uint8),
     "words_at": _pointer_to(types.uint32),
     "singles_at": _pointer_to(types.float32),

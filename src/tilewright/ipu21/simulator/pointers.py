@@ -1,7 +1,7 @@
 """The larger arrays of a tile, reached through the addresses in its state array.
 
-The four functions that turn an address into an array are replaced by plain pointers when the engine is
-compiled.
+The functions that turn an address into an array are replaced by plain pointers when the engine is compiled,
+`call_native` by an indirect call.
 """
 
 from __future__ import annotations
@@ -94,6 +94,12 @@ def decoded(state: Integers) -> Marks:
 def shadow(state: Integers) -> Bytes:
     """One bit per byte of memory: has been written."""
     return bytes_at(state[at.SHADOW])
+
+
+def call_native(function: int, state: Integers) -> int:
+    """Call a native function, given by its address, with the address of a state array."""
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+    return int(prototype(function)(state.ctypes.data))
 
 
 def tables(state: Integers) -> Integers:

@@ -97,6 +97,8 @@ LOG = POINTERS + 6
 MARKS = POINTERS + 7
 WATCHED = POINTERS + 8
 TABLES = POINTERS + 9
+ASSISTANCE = POINTERS + 10
+"""Address of a native function that is called before each supervisor step, or 0; the next word is its own."""
 SPANS = POINTERS + 10
 
 STATE_WORDS = POINTERS + 16

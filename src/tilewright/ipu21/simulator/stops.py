@@ -14,6 +14,8 @@ STOP_EXCEPTION = 5
 STOP_UNSUPPORTED = 6
 STOP_BUDGET = 7
 STOP_LOG_FULL = 8
+STOP_ASSISTANCE = 9
+"""The native function at ASSISTANCE asks to be served."""
 
 
 class StopKind(IntEnum):

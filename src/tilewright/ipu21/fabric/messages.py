@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import topology
+from . import routes
 from .transfers import element_masks
 
 Ints = NDArray[np.int64]
@@ -105,10 +106,10 @@ def spans_of(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Spa
 
 def route_times(source: Ints, tile: Ints, wide: NDArray[np.bool_]) -> Ints:
     """`Messages.route` of each receiver."""
-    route = topology.time_to_mux(source, tile)
+    route = routes.time_to_mux(source, tile)
     if not wide.any():
         return route
-    return np.where(wide, np.maximum(route, topology.time_to_mux(source, topology.partner(tile))), route)
+    return np.where(wide, np.maximum(route, routes.time_to_mux(source, topology.partner(tile))), route)
 
 
 def directions(spans: Spans) -> Ints:
@@ -120,7 +121,7 @@ def directions(spans: Spans) -> Ints:
     count = np.diff(spans.offsets)
     single = np.where(spans.wide, count == 2, count == 1)
     single &= ~(spans.wide & ((spans.tile[first] | 2) == (spans.source | 2)))
-    way = np.where(single, topology.direction(spans.source, spans.tile[first]), topology.BOTH)
+    way = np.where(single, routes.direction(spans.source, spans.tile[first]), topology.BOTH)
     return np.where(spans.wide, way | 4, way)
 
 
@@ -175,10 +176,10 @@ def _impossible(spans: Spans, items: Ints) -> NDArray[np.bool_]:
     owner = spans.owner
     source = spans.source[owner]
     own = spans.tile == source
-    closes = topology.time_to_mux(source, source)
+    closes = routes.time_to_mux(source, source)
     closes = np.where(
         spans.wide[owner],
-        np.minimum(closes, topology.time_to_mux(source, topology.partner(source))),
+        np.minimum(closes, routes.time_to_mux(source, topology.partner(source))),
         closes,
     )
     closes += 1 + items[owner]

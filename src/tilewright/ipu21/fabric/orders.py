@@ -19,8 +19,8 @@ from .transfers import TILE_IDS
 _COLOUR_CELLS = 1 << 24
 """Endpoints times colours above which colouring is not tried (its table would be large and slow)."""
 
-_ROUND = 128
-"""Messages per tile and round, see `_rounds`."""
+_ROUND, _ONE_ROUND = 64, 128
+"""Messages per tile and round, and how many still make one round, see `_rounds`."""
 _SENDER_SHARES = (0.4, 0.7, 1.0)
 """Shares of the bound that a sender's lane may be filled to by sending multicasts in parts."""
 
@@ -65,6 +65,8 @@ def _rounds(messages: Messages) -> NDArray[np.int64]:
     """
     degree = int(np.bincount(messages.source, minlength=TILE_IDS).max())
     degree = max(degree, int(np.bincount(messages.tile, minlength=TILE_IDS).max()))
+    if degree <= _ONE_ROUND:
+        return np.zeros(len(messages.source), dtype=np.int64)
     count = -(-degree // _ROUND)
     shuffled = np.argsort(_scattered(len(messages.source)), kind="stable")
     order = shuffled[np.argsort(messages.source[shuffled], kind="stable")]

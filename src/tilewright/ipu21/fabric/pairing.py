@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import topology
+from . import routes
 from .messages import Ints, Spans, cumulative
 
 MINIMUM_ITEMS = 16
@@ -74,4 +75,4 @@ def least_items(spans: Spans, paired: NDArray[np.bool_]) -> tuple[Ints, Ints]:
 
 def early(source: Ints, tile: Ints) -> NDArray[np.bool_]:
     """True for the member of a receiving pair that items reach first: only its pair mux is set."""
-    return topology.time_to_mux(source, tile) < topology.time_to_mux(source, topology.partner(tile))
+    return routes.time_to_mux(source, tile) < routes.time_to_mux(source, topology.partner(tile))

@@ -17,6 +17,8 @@ they differ by a constant of the tile. Rules, all per tile:
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,16 +28,33 @@ from .compiled import compiled
 # notice a change in another file. A test holds them equal.
 _GUARD = 5
 _POINTER = 52
-LOOK_BACK = 256
+LOOK_BACK = 128
 """Gaps are sought among the latest so many windows of a tile, lest the search grow with the phase."""
+
+_REACH = 104
+"""Events after its end by which a window's last store, with the guard, is over: 52 + 2 * 22 + 5, and some."""
+
+_CHOICE = 64
+"""Messages among which a receiver chooses."""
 
 WIDE, EARLY = 4, 8
 """Bits of a receive window's kind, beside the direction in the lower two; 0 is a 32-bit window."""
 _MUX, _PAIRMUX, _FORMAT, _PLAIN_POINTER, _WIDE_POINTER = 1, 2, 4, 8, 16
 
+SOURCE, ITEMS, CONTROL, READS, OWN, FIRST = range(6)
+"""Columns of messages: OWN is not 0 if the sender is among the receivers, FIRST is the first of these (the
+next message's follow)."""
+TILE, ROUTE, KIND, WRITES = range(4)
+"""Columns of receivers: KIND is that of the window, WRITES an element mask."""
+SENDS, SENT, WINDOWS, HEARD, READ, WRITTEN, HEARS_WIDE = range(7)
+"""Columns of tiles: where its sends and windows begin and how many there are so far, the elements of all that
+it sends and receives, and whether it receives wide messages."""
+
 Ints = NDArray[np.int64]
-Windows = NDArray[np.int64]
-"""[n, 4]: begin, items, element mask, kind. Sorted by begin within each tile's slice."""
+Table = NDArray[np.int64]
+Windows = NDArray[np.int32]
+"""[n, 3]: begin, end, kind. Sorted and disjoint within each tile's slice; small, since memory limits the
+search. The element masks of the windows lie in an array beside them."""
 
 
 def _after_python(windows: Windows, low: int, high: int, value: int) -> int:
@@ -49,7 +68,7 @@ def _after_python(windows: Windows, low: int, high: int, value: int) -> int:
     return low
 
 
-_after = compiled(_after_python, "i", "miii")
+_after = compiled(_after_python, "i", "siii")
 
 
 def _gap_python(one: int, two: int) -> int:
@@ -64,14 +83,14 @@ def _fit_python(windows: Windows, low: int, high: int, at: int, size: int, kind:
     """The first event from `at` on with room for a window of `size` events among `windows[low:high]`."""
     i = _after(windows, low, high, at)
     if i > low:
-        at = max(at, windows[i - 1, 0] + windows[i - 1, 1] + _gap(windows[i - 1, 3], kind))
-    while i < high and windows[i, 0] < at + size + _gap(kind, windows[i, 3]):
-        at = windows[i, 0] + windows[i, 1] + _gap(windows[i, 3], kind)
+        at = max(at, windows[i - 1, 1] + _gap(windows[i - 1, 2], kind))
+    while i < high and windows[i, 0] < at + size + _gap(kind, windows[i, 2]):
+        at = windows[i, 1] + _gap(windows[i, 2], kind)
         i += 1
     return int(at)
 
 
-_fit = compiled(_fit_python, "i", "miiiii")
+_fit = compiled(_fit_python, "i", "siiiii")
 
 
 def _starts_at_python(sends: Windows, low: int, high: int, event: int) -> int:
@@ -82,16 +101,16 @@ def _starts_at_python(sends: Windows, low: int, high: int, event: int) -> int:
     return 0
 
 
-_starts_at = compiled(_starts_at_python, "i", "miii")
+_starts_at = compiled(_starts_at_python, "i", "siii")
 
 
 def _ends_python(windows: Windows, low: int, high: int, event: int) -> int:
     """Index of the window that ends at `event`, or -1."""
     i: int = _after(windows, low, high, event - 1)
-    return i - 1 if i > low and windows[i - 1, 0] + windows[i - 1, 1] == event else -1
+    return i - 1 if i > low and windows[i - 1, 1] == event else -1
 
 
-_ends = compiled(_ends_python, "i", "miii")
+_ends = compiled(_ends_python, "i", "siii")
 
 
 def _begins_python(windows: Windows, low: int, high: int, event: int) -> int:
@@ -100,29 +119,29 @@ def _begins_python(windows: Windows, low: int, high: int, event: int) -> int:
     return i - 1 if i > low and windows[i - 1, 0] == event else -1
 
 
-_begins = compiled(_begins_python, "i", "miii")
+_begins = compiled(_begins_python, "i", "siii")
 
 
 def _writes_at_python(windows: Windows, low: int, high: int, delay: int, event: int) -> int:
     """The registers that the receives `windows[low:high]` write at `event`, as a bit set."""
     found = 0
     for i in (_begins(windows, low, high, event), _ends(windows, low, high, event)):
-        if i >= 0 and windows[i, 3] == 0:
+        if i >= 0 and windows[i, 2] == 0:
             found |= _MUX
     for i in (_begins(windows, low, high, event + 1), _ends(windows, low, high, event + 1)):
-        if i >= 0 and windows[i, 3] & EARLY:
+        if i >= 0 and windows[i, 2] & EARLY:
             found |= _PAIRMUX
     switch = event - delay + 2
     for i in (_begins(windows, low, high, switch), _ends(windows, low, high, switch)):
-        if i >= 0 and windows[i, 3] & WIDE:
+        if i >= 0 and windows[i, 2] & WIDE:
             found |= _FORMAT
     i = _begins(windows, low, high, event - delay)
     if i >= 0:
-        found |= _WIDE_POINTER if windows[i, 3] & WIDE else _PLAIN_POINTER
+        found |= _WIDE_POINTER if windows[i, 2] & WIDE else _PLAIN_POINTER
     return found
 
 
-_writes_at = compiled(_writes_at_python, "i", "miiii")
+_writes_at = compiled(_writes_at_python, "i", "siiii")
 
 
 def _crossed_python(
@@ -152,7 +171,7 @@ def _crossed_python(
     )
 
 
-_crossed = compiled(_crossed_python, "b", "miiiiii")
+_crossed = compiled(_crossed_python, "b", "siiiiii")
 
 
 def _written_at_python(windows: Windows, low: int, high: int, delay: int, wide: bool, start: int) -> int:
@@ -165,7 +184,7 @@ def _written_at_python(windows: Windows, low: int, high: int, delay: int, wide: 
     if i > low and windows[i - 1, 0] >= start:
         return int(windows[i - 1, 0] + 1 - start)
     while i > low:
-        end = windows[i - 1, 0] + windows[i - 1, 1]
+        end = windows[i - 1, 1]
         if end < start:
             break
         if end <= start + 1:
@@ -177,83 +196,176 @@ def _written_at_python(windows: Windows, low: int, high: int, delay: int, wide: 
     return 0
 
 
-_written_at = compiled(_written_at_python, "i", "miiibi")
+_written_at = compiled(_written_at_python, "i", "siiibi")
 
 
 def _shared_python(
-    windows: Windows, low: int, high: int, mask: int, first: int, stop: int, guard: int
+    windows: Windows, masks: Ints, low: int, high: int, mask: int, first: int, stop: int, guard: int
 ) -> int:
     """Latest end (`guard` included) of the windows in one of the elements `mask` that overlap [first, stop),
     or `first`."""
     i = _after(windows, low, high, stop - 1)
     latest = first
     while i > low:
-        end = windows[i - 1, 0] + windows[i - 1, 1] + guard
+        end = windows[i - 1, 1] + guard
         if end <= first:
             break
-        if windows[i - 1, 2] & mask:
+        if masks[i - 1] & mask:
             latest = max(latest, end)
         i -= 1
     return int(latest)
 
 
-_shared = compiled(_shared_python, "i", "miiiiii")
+_shared = compiled(_shared_python, "i", "sviiiiii")
 
 
-def _receive_at_python(
-    windows: Windows,
-    low: int,
-    high: int,
+def _recent_python(windows: Windows, low: int, high: int) -> tuple[int, int]:
+    """Where the search begins in the slice [low:high]: first index, and the first event that no older window
+    has to do with."""
+    if high - low <= LOOK_BACK:
+        return low, 0
+    return high - LOOK_BACK, windows[high - LOOK_BACK, 0] + _REACH
+
+
+_recent = compiled(_recent_python, "2", "sii")
+
+
+def _sender_at_python(
+    messages: Table,
+    tiles: Table,
     sends: Windows,
-    low_s: int,
-    high_s: int,
-    delay: int,
-    begin: int,
-    size: int,
-    kind: int,
-    mask: int,
-    wide: bool,
+    send_masks: Ints,
+    windows: Windows,
+    masks: Ints,
+    message: int,
+    start: int,
 ) -> int:
-    """An event from `begin` on before which a receiver cannot take a message; `begin` itself if it then can.
+    """The first event from `start` on at which a message can leave, if receivers do not matter."""
+    s, n = messages[message, SOURCE], messages[message, ITEMS]
+    reads, wide = messages[message, READS], messages[message, CONTROL] & WIDE
+    delay = _POINTER + 2 * (s >> 6)
+    high = tiles[s, SENDS] + tiles[s, SENT]
+    low, floor = _recent(sends, tiles[s, SENDS], high)
+    high_x = tiles[s, WINDOWS] + tiles[s, HEARD]
+    low_x, floor_x = _recent(windows, tiles[s, WINDOWS], high_x)
+    start, low_p, high_p = max(start, floor, floor_x), 0, 0
+    if wide:
+        high_p = tiles[s ^ 2, SENDS] + tiles[s ^ 2, SENT]
+        low_p, floor = _recent(sends, tiles[s ^ 2, SENDS], high_p)
+        start = max(start, floor)
+    while True:
+        begin = start
+        start = _fit(sends, low, high, start, n, 0)
+        if wide:
+            start = _fit(sends, low_p, high_p, start, n, 0)
+            if start != begin:
+                continue
+        start += _written_at(windows, low_x, high_x, delay, tiles[s, HEARS_WIDE] != 0, start)
+        if reads & tiles[s, WRITTEN]:
+            store = start - delay
+            start = _shared(windows, masks, low_x, high_x, reads, store, store + n, _GUARD) + delay
+        if start == begin:
+            return int(start)
 
-    `mask` is 0 if the tile sends from none of the elements written, `wide` tells that it receives wide
-    messages at all.
-    """
-    at = _fit(windows, low, high, begin, size, kind)
+
+_sender_at = compiled(_sender_at_python, "i", "mmsvsvii")
+
+
+def _receiver_at_python(
+    messages: Table,
+    receivers: Table,
+    tiles: Table,
+    sends: Windows,
+    send_masks: Ints,
+    windows: Windows,
+    masks: Ints,
+    message: int,
+    receiver: int,
+    start: int,
+) -> int:
+    """An event from `start` on before which a receiver cannot take what leaves; `start` if it can then."""
+    d, route, kind = receivers[receiver, TILE], receivers[receiver, ROUTE], receivers[receiver, KIND]
+    n = messages[message, ITEMS]
+    delay = _POINTER + 2 * (d >> 6)
+    high = tiles[d, WINDOWS] + tiles[d, HEARD]
+    low, floor = _recent(windows, tiles[d, WINDOWS], high)
+    high_s = tiles[d, SENDS] + tiles[d, SENT]
+    low_s, floor_s = _recent(sends, tiles[d, SENDS], high_s)
+    begin = start + route + 1
+    at = max(begin, floor, floor_s, 2 if kind & EARLY else 1)
+    if at != begin:
+        return int(at - route - 1)
+    at = _fit(windows, low, high, at, n, kind)
     if kind & WIDE == 0:
         at += _starts_at(sends, low_s, high_s, at)
-        at += _starts_at(sends, low_s, high_s, at + size)
+        at += _starts_at(sends, low_s, high_s, at + n)
     else:
         if kind & EARLY:
             at += _starts_at(sends, low_s, high_s, at - 1)
-            at += _starts_at(sends, low_s, high_s, at + size - 1)
+            at += _starts_at(sends, low_s, high_s, at + n - 1)
         at += _starts_at(sends, low_s, high_s, at + delay - 2)
-        at += _starts_at(sends, low_s, high_s, at + delay + size - 2)
+        at += _starts_at(sends, low_s, high_s, at + delay + n - 2)
     at += _starts_at(sends, low_s, high_s, at + delay)
-    if mask:
+    mask = receivers[receiver, WRITES]
+    if mask & tiles[d, READ]:
         store = at + delay
-        at = _shared(sends, low_s, high_s, mask, store, store + size + _GUARD, 0) - delay
-    if at == begin and wide and _crossed(windows, low, high, delay, at, size, kind):
+        at = _shared(sends, send_masks, low_s, high_s, mask, store, store + n + _GUARD, 0) - delay
+    if at == begin and tiles[d, HEARS_WIDE] and _crossed(windows, low, high, delay, at, n, kind):
         at += 1
-    return int(at)
+    return int(at - route - 1)
 
 
-_receive_at = compiled(_receive_at_python, "i", "miimiiiiiiib")
+_receiver_at = compiled(_receiver_at_python, "i", "mmmsvsviii")
 
 
-def _insert_python(windows: Windows, low: int, high: int, at: int, size: int, mask: int, kind: int) -> None:
+def _insert_python(
+    windows: Windows, masks: Ints, low: int, high: int, at: int, size: int, mask: int, kind: int
+) -> None:
     i = high
     while i > low and windows[i - 1, 0] > at:
-        for column in range(4):
+        for column in range(3):
             windows[i, column] = windows[i - 1, column]
+        masks[i] = masks[i - 1]
         i -= 1
     windows[i, 0] = at
-    windows[i, 1] = size
-    windows[i, 2] = mask
-    windows[i, 3] = kind
+    windows[i, 1] = at + size
+    windows[i, 2] = kind
+    masks[i] = mask
 
 
-_insert = compiled(_insert_python, "-", "miiiiii")
+_insert = compiled(_insert_python, "-", "sviiiiii")
+
+
+def _send_python(
+    messages: Table, tiles: Table, sends: Windows, send_masks: Ints, message: int, start: int
+) -> None:
+    """Enter a send."""
+    s, n = messages[message, SOURCE], messages[message, ITEMS]
+    low = tiles[s, SENDS]
+    _insert(sends, send_masks, low, low + tiles[s, SENT], start, n, messages[message, READS], 0)
+    tiles[s, SENT] += 1
+    if messages[message, CONTROL] & WIDE:
+        low = tiles[s ^ 2, SENDS]
+        _insert(sends, send_masks, low, low + tiles[s ^ 2, SENT], start, n, 0, 0)
+        tiles[s ^ 2, SENT] += 1
+
+
+_send = compiled(_send_python, "-", "mmsvii")
+
+
+def _receive_python(
+    receivers: Table, tiles: Table, windows: Windows, masks: Ints, receiver: int, start: int, size: int
+) -> int:
+    """Enter a receive; the event at which it is over."""
+    d = receivers[receiver, TILE]
+    at, low = start + receivers[receiver, ROUTE] + 1, tiles[d, WINDOWS]
+    mask, kind = receivers[receiver, WRITES], receivers[receiver, KIND]
+    _insert(windows, masks, low, low + tiles[d, HEARD], at, size, mask, kind)
+    tiles[d, HEARD] += 1
+    return int(at + _POINTER + 2 * (d >> 6) + size + _GUARD)
+
+
+_receive = compiled(_receive_python, "i", "mmsviii")
 
 
 def _rank_python(values: Ints, count: int, rank: int, low: int) -> int:
@@ -277,132 +389,202 @@ def _rank_python(values: Ints, count: int, rank: int, low: int) -> int:
 _rank = compiled(_rank_python, "i", "viii")
 
 
-def _place_python(
-    order: Ints,
-    parts: Ints,
-    source: Ints,
-    items: Ints,
-    control: Ints,
-    elements: Ints,
-    offsets: Ints,
-    tile: Ints,
-    route: Ints,
-    kind: Ints,
-    written: Ints,
-    send_offsets: Ints,
-    receive_offsets: Ints,
-    read_union: Ints,
-    write_union: Ints,
-    hears_wide: Ints,
-    leaves: Ints,
-) -> int:
-    sends = np.zeros((send_offsets[-1], 4), np.int64)
-    windows = np.zeros((receive_offsets[-1], 4), np.int64)
-    send_count = np.zeros(len(send_offsets) - 1, np.int64)
-    count = np.zeros(len(send_offsets) - 1, np.int64)
+def _place_python(parts: Ints, messages: Table, receivers: Table, tiles: Table, leaves: Ints) -> int:
+    total = len(tiles) - 1
+    sends = np.zeros((tiles[total, SENDS], 3), np.int32)
+    windows = np.zeros((tiles[total, WINDOWS], 3), np.int32)
+    send_masks = np.zeros(tiles[total, SENDS], np.int64)
+    masks = np.zeros(tiles[total, WINDOWS], np.int64)
     most = 0
-    for message in order:
-        most = max(most, offsets[message + 1] - offsets[message])
+    for message in range(len(messages) - 1):
+        most = max(most, messages[message + 1, FIRST] - messages[message, FIRST])
     left = np.zeros(most, np.int64)
     earliest = np.zeros(most, np.int64)
     horizon = 0
-    for message in order:
-        s, n, reads, wide = source[message], items[message], elements[message], control[message] & 4
-        low, low_x = send_offsets[s], receive_offsets[s]
-        high_x = low_x + count[s]
-        low_p = send_offsets[s ^ 2]
-        delay = _POINTER + 2 * (s >> 6)
-        hazard = reads & write_union[s] != 0
-        step = 2 if wide else 1
-        remaining = offsets[message + 1] - offsets[message]
+    for message in range(len(messages) - 1):
+        n = messages[message, ITEMS]
+        step = 2 if messages[message, CONTROL] & WIDE else 1
+        remaining = messages[message + 1, FIRST] - messages[message, FIRST]
         for i in range(remaining):
-            left[i] = offsets[message] + i
+            left[i] = messages[message, FIRST] + i
         for part in range(parts[message], 0, -1):
-            high, high_p = low + send_count[s], low_p + send_count[s ^ 2]
             needed = (remaining // step + part - 1) // part * step
-            start = sends[high - LOOK_BACK, 0] if high - low > LOOK_BACK else 0
-            if remaining == 1 and count[tile[left[0]]] > LOOK_BACK:
-                j = left[0]
-                start = max(
-                    start, windows[receive_offsets[tile[j]] + count[tile[j]] - LOOK_BACK, 0] - route[j]
-                )
+            start = 0
             while True:
                 # The sender alone, then what each receiver alone allows from there on.
-                start = _fit(sends, low, high, start, n, 0)
-                if wide:
-                    lent = _fit(sends, low_p, high_p, start, n, 0)
-                    if lent != start:
-                        start = lent
-                        continue
-                moved = _written_at(windows, low_x, high_x, delay, hears_wide[s] != 0, start)
-                if hazard and moved == 0:
-                    p = start - delay
-                    moved = _shared(windows, low_x, high_x, reads, p, p + n, _GUARD) - p
-                if moved:
-                    start += moved
-                    continue
-                for i in range(remaining):
-                    j = left[i]
-                    d = tile[j]
-                    low_r, low_s = receive_offsets[d], send_offsets[d]
-                    first = max(start + route[j] + 1, 2 if kind[j] & EARLY else 1)
-                    at = _receive_at(
-                        windows,
-                        low_r,
-                        low_r + count[d],
-                        sends,
-                        low_s,
-                        low_s + send_count[d],
-                        _POINTER + 2 * (d >> 6),
-                        first,
-                        n,
-                        kind[j],
-                        written[j] & read_union[d],
-                        hears_wide[d] != 0,
-                    )
-                    earliest[i] = at - route[j] - 1
-                    if wide and i & 1:
-                        earliest[i] = max(earliest[i], earliest[i - 1])
-                        earliest[i - 1] = earliest[i]
+                start = _sender_at(messages, tiles, sends, send_masks, windows, masks, message, start)
                 ready = 0
                 for i in range(remaining):
-                    if earliest[i] == start:
+                    earliest[i] = _receiver_at(
+                        messages, receivers, tiles, sends, send_masks, windows, masks, message, left[i], start
+                    )
+                    if step == 2 and i & 1:
+                        earliest[i] = max(earliest[i], earliest[i - 1])
+                        earliest[i - 1] = earliest[i]
+                        ready += 2 if earliest[i] == start else 0
+                    elif step == 1 and earliest[i] == start:
                         ready += 1
                 if ready >= needed:
                     break
                 start = _rank(earliest, remaining, needed, start)
-            _insert(sends, low, high, start, n, reads, 0)
-            send_count[s] += 1
-            if wide:
-                _insert(sends, low_p, high_p, start, n, 0, 0)
-                send_count[s ^ 2] += 1
+            _send(messages, tiles, sends, send_masks, message, start)
             horizon = max(horizon, start + n)
             kept = 0
             for i in range(remaining):
                 j = left[i]
-                if earliest[i] != start:
+                if earliest[i] == start:
+                    over = _receive(receivers, tiles, windows, masks, j, start, n)
+                    horizon = max(horizon, over)
+                    leaves[j] = start
+                else:
                     left[kept] = j
                     kept += 1
-                    continue
-                d = tile[j]
-                x = start + route[j] + 1
-                low_r = receive_offsets[d]
-                _insert(windows, low_r, low_r + count[d], x, n, written[j], kind[j])
-                count[d] += 1
-                leaves[j] = start
-                horizon = max(horizon, x + _POINTER + 2 * (d >> 6) + n + _GUARD)
             remaining = kept
             if kept == 0:
                 break
-    return horizon
+    return int(horizon)
 
 
-place = compiled(_place_python, "i", "vvvvvvvvvvvvvvvvv")
-"""Place messages greedily; message and receiver arrays as in `messages.Messages`.
+place = compiled(_place_python, "i", "vmmmv")
+"""Place messages greedily, in their order.
 
-`order` lists all messages; `parts` tells into how many sends each may be divided, every one to the receivers
-that are ready for it; `kind` is that of each receiver's window; `send_offsets` (room for all parts, lent
-lanes too) and `receive_offsets` count messages per tile id (cumulative); `read_union` and `write_union` are
-the element masks of everything a tile sends and receives; `hears_wide` is not 0 for tiles with wide windows;
-`leaves` is filled with the sender event at which each receiver's words leave. Returns the latest row end.
+`parts` tells into how many sends each may be divided, each to the receivers that are ready for it; the tables
+have the columns above, messages and tiles one row more that ends the last slices (the slices of sends have
+room for all parts and lent lanes); `leaves` is filled with the sender event at which each receiver's items
+leave. Returns the latest row end.
+"""
+
+
+def _sweep_python(
+    limit: int,
+    patience: int,
+    ease: int,
+    salt: int,
+    owner: Ints,
+    inbox: Ints,
+    messages: Table,
+    receivers: Table,
+    tiles: Table,
+    leaves: Ints,
+) -> int:
+    total = len(tiles) - 1
+    sends = np.zeros((tiles[total, SENDS], 3), np.int32)
+    windows = np.zeros((tiles[total, WINDOWS], 3), np.int32)
+    send_masks = np.zeros(tiles[total, SENDS], np.int64)
+    masks = np.zeros(tiles[total, WINDOWS], np.int64)
+    position = np.zeros(len(inbox), np.int64)
+    waiting = np.zeros(total, np.int64)
+    to_hear, to_send = np.zeros(total, np.int64), np.zeros(total, np.int64)
+    free, lane = np.ones(total, np.int64), np.zeros(total, np.int64)
+    left = np.zeros(len(messages), np.int64)
+    for i in range(len(inbox)):
+        position[inbox[i]] = i
+        d = receivers[inbox[i], TILE]
+        waiting[d] += 1
+        to_hear[d] += messages[owner[inbox[i]], ITEMS]
+        left[owner[inbox[i]]] += 1
+    for m in range(len(messages) - 1):
+        to_send[messages[m, SOURCE]] += messages[m, ITEMS]
+    heap = [np.int64(0) for _ in range(0)]
+    for d in range(total):
+        if waiting[d]:
+            heappush(heap, max(1, limit - to_hear[d] - patience) << 11 | d)
+    horizon = 0
+    while len(heap):
+        least = heappop(heap)
+        now, d = least >> 11, least & 2047
+        if waiting[d] == 0:
+            continue
+        due = max(free[d], limit - to_hear[d] - patience)
+        if due > now:
+            heappush(heap, due << 11 | d)
+            continue
+        # The message that leaves the shortest gap here; of those the one that most others still want.
+        chosen, score = -1, 1 << 60
+        for i in range(tiles[d, WINDOWS], tiles[d, WINDOWS] + min(waiting[d], _CHOICE)):
+            j = inbox[i]
+            m = owner[j]
+            ready = max(lane[messages[m, SOURCE]], free[d] - receivers[j, ROUTE] - 1)
+            gap = ready + receivers[j, ROUTE] + 1 - free[d]
+            other = left[m] if salt == 0 else (j + salt) * 0x9E3779B1 >> 12 & 0xFFFF
+            rank = (8 * gap // messages[m, ITEMS] << 20) - other
+            if rank < score:
+                chosen, score = j, rank
+        m = owner[chosen]
+        s, n, wide = messages[m, SOURCE], messages[m, ITEMS], messages[m, CONTROL] & WIDE
+        first, last = messages[m, FIRST], messages[m + 1, FIRST]
+        start = max(0, free[d] - receivers[chosen, ROUTE] - 1)
+        # A sender that cannot afford to send again waits for all that still want it; so does one that hears
+        # itself, which it could not do alone.
+        together = messages[m, OWN] != 0 or max(start, lane[s]) + n + to_send[s] > limit
+        while True:
+            start = _sender_at(messages, tiles, sends, send_masks, windows, masks, m, start)
+            begin = start
+            for j in range(first, last):
+                if leaves[j] < 0 and (
+                    together or j == chosen or (wide and (j - first) ^ 1 == chosen - first)
+                ):
+                    start = max(
+                        start,
+                        _receiver_at(
+                            messages, receivers, tiles, sends, send_masks, windows, masks, m, j, start
+                        ),
+                    )
+            if start == begin:
+                break
+        step = 2 if wide else 1
+        for j in range(first, last, step):
+            if leaves[j] >= 0:
+                continue
+            joins = True
+            for k in range(j, j + step):
+                to = receivers[k, TILE]
+                since = max(free[to], now)
+                gap = start + receivers[k, ROUTE] + 1 - since
+                spare = limit - since - to_hear[to]
+                if not together and chosen - j not in (0, step - 1) and 100 * gap > ease * max(spare, 0):
+                    joins = False
+                    break
+            for k in range(j, j + step):
+                if joins and not together and chosen - j not in (0, step - 1):
+                    at = _receiver_at(
+                        messages, receivers, tiles, sends, send_masks, windows, masks, m, k, start
+                    )
+                    joins = at == start
+            if not joins:
+                continue
+            for k in range(j, j + step):
+                leaves[k] = start
+        _send(messages, tiles, sends, send_masks, m, start)
+        lane[s] = max(lane[s], start + n)
+        if wide:
+            lane[s ^ 2] = max(lane[s ^ 2], start + n)
+        horizon = max(horizon, start + n)
+        for j in range(first, last):
+            if leaves[j] == start:
+                to = receivers[j, TILE]
+                horizon = max(horizon, _receive(receivers, tiles, windows, masks, j, start, n))
+                free[to] = max(free[to], start + receivers[j, ROUTE] + 1 + n)
+                to_hear[to] -= n
+                left[m] -= 1
+                end = tiles[to, WINDOWS] + waiting[to] - 1
+                moved = inbox[end]
+                inbox[position[j]], position[moved] = moved, position[j]
+                waiting[to] -= 1
+        if left[m] == 0:
+            to_send[s] -= n
+        if waiting[d]:
+            heappush(heap, max(free[d], limit - to_hear[d] - patience) << 11 | d)
+    return int(horizon)
+
+
+sweep = compiled(_sweep_python, "i", "iiiivvmmmv")
+"""Place messages by the clock: the receiver that cannot wait longer chooses the message it can begin first,
+and whoever else wants that one and is free joins in.
+
+`limit` is the length aimed at, and `patience` how much earlier than its last chance a receiver begins to
+choose; `ease` is the percentage of its spare time that a receiver may lose at once by joining; `salt`, if
+not 0, makes receivers choose among equals by chance. `owner` is the message of
+each receiver, `inbox` lists the receivers tile by tile (both are used up); the tables are as for `place`,
+with room for one send per receiver; `leaves` must hold -1.
 """

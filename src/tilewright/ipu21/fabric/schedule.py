@@ -9,17 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..machine import topology
 from .bounds import lower_bound
-from .messages import Ints, Messages, Spans, as_messages, cumulative, cut, directions, spans_of
-from .orders import candidates
-from .pairing import early, entirely, least_items, pairs, widened
+from .greedy import element_unions, leaving_events
+from .messages import Ints, Messages, Spans, as_messages, cut, directions, spans_of
+from .pairing import entirely, least_items, pairs, widened
 from .rows import compose_arrays
 from .transfers import TILE_IDS, check_transfers
 from .writes import register_writes
-
-_GOOD_ENOUGH = 1.02
-"""Length over bound at which no further order is tried."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class Schedule:
     def element_masks(self) -> NDArray[np.int64]:
         """By physical tile: bit e set if messages read or write effective element e. The tile's row, with
         FETCH_LOOKAHEAD_BYTES behind it, must lie in other elements."""
-        read, written = _unions(self.messages)
+        read, written = element_unions(self.messages)
         return read | written
 
     def length(self, tile: int) -> int:
@@ -97,7 +93,7 @@ def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Sch
         least = lower_bound(messages)
         if best is not None and least >= shortest:
             continue
-        leaves, horizon = _leaves(messages, least)
+        leaves, horizon = leaving_events(messages, least)
         if best is None or horizon < shortest:
             best, shortest = (messages, leaves), horizon
     assert best is not None
@@ -112,59 +108,6 @@ def _variants(spans: Spans, paired: NDArray[np.bool_]) -> Iterator[Spans]:
         if whole.any() and not np.array_equal(whole, paired):
             yield widened(spans, whole)
     yield spans
-
-
-def _unions(messages: Messages) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Per tile: masks of the elements that its sends read and its receives write."""
-    read = np.zeros(TILE_IDS, dtype=np.int64)
-    written = np.zeros(TILE_IDS, dtype=np.int64)
-    np.bitwise_or.at(read, messages.source, messages.elements)
-    np.bitwise_or.at(written, messages.tile, messages.written)
-    return read, written
-
-
-def _leaves(messages: Messages, bound: int) -> tuple[Ints, int]:
-    """Sender event at which each receiver's words leave, and the latest row end: the best of a few greedy
-    placements."""
-    from .placement import EARLY, WIDE, place
-
-    owner = messages.owner
-    sender = messages.source[owner]
-    wide = messages.wide[owner]
-    kind = topology.direction(sender, messages.tile) | WIDE | np.where(early(sender, messages.tile), EARLY, 0)
-    hears_wide = np.bincount(messages.tile[wide], minlength=TILE_IDS)
-    lent = np.flatnonzero(messages.wide)
-    read, written = _unions(messages)
-    best, shortest = np.zeros(0, dtype=np.int64), None
-    for order, parts in candidates(messages, bound):
-        leaves = np.zeros(len(messages.tile), dtype=np.int64)
-        sends = np.bincount(messages.source, parts, TILE_IDS)
-        sends += np.bincount(topology.partner(messages.source[lent]), parts[lent], TILE_IDS)
-        horizon = place(
-            order,
-            parts,
-            messages.source,
-            messages.items,
-            messages.control,
-            messages.elements,
-            messages.offsets,
-            messages.tile,
-            messages.route,
-            np.where(wide, kind, 0),
-            messages.written,
-            cumulative(sends.astype(np.int64)),
-            cumulative(np.bincount(messages.tile, minlength=TILE_IDS)),
-            read,
-            written,
-            hears_wide,
-            leaves,
-        )
-        if shortest is None or horizon < shortest:
-            shortest, best = horizon, leaves
-        if shortest <= _GOOD_ENOUGH * bound:
-            break
-    assert shortest is not None
-    return best, shortest
 
 
 def _regroup(messages: Messages, leaves: Ints) -> tuple[Messages, Ints]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..machine import topology
+from . import routes
 from .items import CONTINUE, FORMAT, MUX, MUXPAIR, POINTER
 from .messages import Ints, Messages
 from .pairing import early
@@ -34,7 +35,7 @@ def register_writes(messages: Messages, starts: Ints) -> tuple[Ints, Ints, Ints]
     alike = wide[1:] == wide[:-1]
     held = np.concatenate([[False], abuts & alike & (sender[1:] == sender[:-1])])
     followed = np.concatenate([abuts & alike, [False]])
-    way = topology.direction(sender, tile)
+    way = routes.direction(sender, tile)
     kept = same & wide[1:] & wide[:-1] & (way[1:] == way[:-1])
     carried = same & (kept | ~wide[1:] & ~wide[:-1]) & (target[:-1] + 4 * words[:-1] == target[1:])
     running = np.concatenate([[False], carried])

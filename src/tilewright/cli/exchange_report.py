@@ -38,7 +38,7 @@ def describe_phases(phases: Sequence[Phase]) -> dict[str, Any]:
                 "tiles": len(phase.rows),
                 "row_bytes": phase.row_bytes,
                 "row_bytes_max": max(words.nbytes for words in phase.rows.values()),
-                "length": follow(phase.rows).horizon,
+                "length": phase.length,
             }
             for phase in phases
         ]

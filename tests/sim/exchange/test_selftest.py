@@ -14,7 +14,7 @@ from tilewright.ipu21.fabric.execute import execute
 from tilewright.ipu21.fabric.schedule import schedule
 from tilewright.ipu21.machine.memory import TILE_BASE, TILE_BYTES
 from tilewright.ipu21.selftest.random_trials import FAN_OUT, SIZES, random_trial
-from tilewright.ipu21.selftest.run import MismatchError, late_device, run_trial, selftest
+from tilewright.ipu21.selftest.run import MismatchError, run_trial, selftest, strict_device
 from tilewright.ipu21.selftest.scenarios import SCENARIOS
 from tilewright.ipu21.selftest.trial import Exchange, Trial
 from tilewright.ipu21.selftest.trial_memory import Memory
@@ -38,7 +38,7 @@ def test_scenarios(name: str, tiles: int) -> None:
 
 @pytest.mark.parametrize("name", ["reduction", "permutation"])
 def test_scenarios_on_all_tiles(name: str) -> None:
-    with late_device(1) as device:
+    with strict_device(1) as device:
         run_trial(SCENARIOS[name](1, 1472), 1, device, runs=1)
 
 
@@ -141,6 +141,7 @@ def test_command_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     report = json.loads(CliRunner().invoke(app, [*again.split()[1:], "--json"]).stdout)
     assert report["failed"] == 1 and report["trials"][0]["command"] == again
     assert "instead of" in report["trials"][0]["fault"]
+    assert report["trials"][0]["fault"].endswith("; its rows are in order")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...errors import PackageError, UsageError
 from ...package.records import EXECUTE, Package
 from ..emit.row_regions import ROW_SUFFIX
+from ..fabric.parse import parse_row
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,13 @@ class Phase:
     name: str
     rows: dict[int, NDArray[np.uint32]]
     addresses: dict[int, int]
+
+    @property
+    def length(self) -> int:
+        """Events of the longest row. Raises ScheduleError for words that are no row."""
+        # Tiles that share an image share the array.
+        distinct = {id(words): (tile, words) for tile, words in self.rows.items()}
+        return max(parse_row(words, tile=tile).end for tile, words in distinct.values())
 
     @property
     def row_bytes(self) -> int:

@@ -14,6 +14,7 @@ SIZES = (1, 15, 16, 17, 52, 64, 65, 127, 512, 1024, MAX_MESSAGE_WORDS, MAX_MESSA
 FAN_OUT = 6
 SOURCE_WORDS = 4224
 RECEIVED_WORDS = 24 * 1024
+CROWDED_WORDS = 6 * 1024
 COMPUTED_WORDS = 2048
 GUARD_WORDS = 32
 """Words behind what is used of an area that must stay as they were."""
@@ -26,7 +27,9 @@ def random_trial(seed: int, tiles: int) -> Trial:
     random = np.random.default_rng([seed, 0])
     chosen = [int(to_physical(int(tile))) for tile in random.choice(TILES, tiles, replace=False)]
     addresses = _addresses(random)
-    received, second = Room(addresses[1], RECEIVED_WORDS), Room(addresses[3], RECEIVED_WORDS)
+    # The host takes as much from every tile as from the fullest, so among many tiles none may hold too much.
+    room = RECEIVED_WORDS if tiles <= CROWD else CROWDED_WORDS
+    received, second = Room(addresses[1], room), Room(addresses[3], room)
     messages = _multicasts(random, chosen, addresses[0], received)
     computed = Room(addresses[2], COMPUTED_WORDS)
     calls = _sparse_calls(random, chosen, addresses[0], received, computed)

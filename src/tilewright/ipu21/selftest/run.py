@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from ...errors import TilewrightError, UsageError
 from ...runtime import Device, Session, open_device
 from ...runtime.discovery import SIMULATOR
+from ..fabric.schedule import schedule
+from ..fabric.verify import verify
 from ..machine.topology import TILES
 from .random_trials import random_trial
 from .scenarios import SCENARIOS
-from .trial import Trial
+from .trial import Exchange, Trial
 from .trial_memory import Memory
 from .trial_package import TAKEN, trial_package
 
@@ -73,7 +75,7 @@ def selftest(
     makers = [("", number, random_trial) for number in range(seed, seed + count)]
     makers += [(name, seed, SCENARIOS[name]) for name in scenarios]
     outcomes = []
-    with open_device(device) as opened:
+    with strict_device() if device == SIMULATOR else open_device(device) as opened:
         for scenario, number, make in makers:
             progress(scenario or f"seed {number}")
             outcomes.append(_attempt(opened, make, scenario, number, tiles))
@@ -85,27 +87,42 @@ def _attempt(
 ) -> Outcome:
     begin = time.perf_counter()
     name, fault, cycles, words = scenario or f"random {seed}", "", None, 0
-    late = device.name == SIMULATOR
+    late, trial = device.name == SIMULATOR, None
     try:
         trial = make(seed, tiles)
         cycles, words = run_trial(trial, seed, device)
         if late:
-            with late_device(seed) as slow:
+            with strict_device(seed) as slow:
                 again, _ = run_trial(trial, seed, slow, runs=1)
             if again != cycles:
                 fault = f"{again} device cycles with late acknowledgements, {cycles} without"
-    except MismatchError as error:
-        fault = error.what
     except TilewrightError as error:
-        fault = f"{type(error).__name__}: {error}"
+        fault = error.what if isinstance(error, MismatchError) else f"{type(error).__name__}: {error}"
+        fault += _judged(trial) if trial is not None else ""
     return Outcome(name, seed, tiles, scenario, late, fault, cycles, words, time.perf_counter() - begin)
 
 
-def late_device(seed: int) -> Device:
-    """A simulated chip whose host answers late."""
-    from ..simulator.device import SimulatedDevice
+def _judged(trial: Trial) -> str:
+    """What an independent look at the rows says about a trial that failed."""
+    for number, step in enumerate(trial.steps):
+        if not isinstance(step, Exchange):
+            continue
+        transfers, destinations = step.arrays()
+        try:
+            conflicts = verify(schedule(transfers, destinations).rows, {}, transfers, destinations)
+        except TilewrightError as error:
+            return f"; exchange_{number} cannot be scheduled: {error}"
+        if conflicts:
+            return f"; the rows of exchange_{number} are wrong: {conflicts[0]}"
+    return "; its rows are in order"
 
-    return SimulatedDevice(acknowledge_delay_seed=seed)
+
+def strict_device(late_seed: int | None = None) -> Device:
+    """A simulated chip that also refuses what only a wrong schedule does; with a seed, its host is late."""
+    from ..simulator.device import SimulatedDevice
+    from ..simulator.hazards import PhaseChecks
+
+    return SimulatedDevice(phase_checks=PhaseChecks(listening=True), acknowledge_delay_seed=late_seed)
 
 
 class MismatchError(TilewrightError):

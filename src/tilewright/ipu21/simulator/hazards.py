@@ -22,6 +22,7 @@ from tilewright.ipu21.machine.memory import (
 )
 from tilewright.ipu21.machine.topology import RECEIVE_GUARD
 
+from .listening import check_listening
 from .traffic import PAIRED, Traffic
 
 _FIRST_INTERLEAVED = REGION1_BASE // ELEMENT_BYTES
@@ -34,7 +35,8 @@ class PhaseChecks:
     windows: words that arrive after the row's end. unscheduled: words that reach a tile which sits the phase
     out. conflicts: memory elements. workers: workers that run while words arrive. data_count:
     INCOMING_DCOUNT 1 in every phase with traffic (its role is open). loopback: words that only their own
-    sender hears, which does not work (known).
+    sender hears, which does not work (known). listening: muxes and sends that do not mean each other (see
+    `listening`), which the machine allows.
     """
 
     windows: bool = True
@@ -43,6 +45,7 @@ class PhaseChecks:
     workers: bool = True
     data_count: bool = True
     loopback: bool = True
+    listening: bool = False
 
 
 def elements(address: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -72,6 +75,8 @@ def check_phase(traffic: Traffic, pieces: NDArray[np.void], checks: PhaseChecks)
         _windows(pieces, receiving, close)
     if checks.loopback:
         _heard_by_others(traffic, pieces)
+    if checks.listening:
+        check_listening(traffic, pieces)
     if checks.workers:
         _workers(pieces, receiving, np.array([p.workers for p in parties], np.int64))
     if checks.data_count:

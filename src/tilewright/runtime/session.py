@@ -55,7 +55,7 @@ class Session:
         device: an open device. It serves one session at a time.
         package: a package, or the path of one.
         timeout: seconds a host barrier may take.
-        activity: also record what tiles do inside their steps, where the device can tell (`RunRecord.activity`).
+        activity: also record what tiles do inside their steps, where the device can (`RunRecord.activity`).
 
     Calls from several threads are served one after another. When the device fails, the session is over: every
     further use says so, and a new session starts from a fresh load.

@@ -32,9 +32,9 @@ class SimulatedDevice:
         checks: optional rules inside a tile.
         phase_checks: rules of an exchange phase.
         host_latency: cycles between a tile's wait for host words and its release.
-        acknowledge_delay_seed: let the host be late by seeded delays, in cycles before each acknowledgement and
-            before its words, and in reads of GS2 that do not yet see the answer. Results and device cycles do
-            not depend on it.
+        acknowledge_delay_seed: let the host be late by seeded delays: cycles before each acknowledgement and
+            before its words, and reads of GS2 that do not yet see the answer. Results and device cycles do not
+            depend on it.
         engines: another implementation of tiles, to compare with.
     """
 

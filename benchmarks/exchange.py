@@ -1,10 +1,11 @@
 """How good exchange schedules are: length over the lower bound, time to schedule, bytes of row code.
 
-    python benchmarks/exchange.py [--json] [--seed S] [--quick]
+    python benchmarks/exchange.py [--json] [--seeds N] [--quick]
 
-`ratio` is the longest row's events over a bound that no schedule can beat: the busiest endpoint's words with
-the least lead-in and route time of its first and last message. Times are wall clock on one core with compiled
-loops already loaded.
+`ratio` is the longest row's events over a bound that no schedule can beat: the busiest endpoint's words
+(halved where both tiles of a pair want them and 64-bit items could bring them) with the least lead-in and
+route time of its first and last message. Of several seeds the worst ratio is shown. Times are processor
+seconds of one thread with compiled loops loaded; what else runs on the machine makes them longer.
 """
 
 from __future__ import annotations
@@ -26,22 +27,27 @@ Phase = tuple[NDArray[np.void], NDArray[np.void]]
 TILES = topology.to_physical(np.arange(topology.TILES))
 
 
+def _stacked(tile: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Offsets at which pieces of `size` bytes lie one behind the other on each tile."""
+    order = np.argsort(tile, kind="stable")
+    before = np.cumsum(size[order]) - size[order]
+    first = np.searchsorted(tile[order], tile[order])
+    offset = np.empty(len(tile), dtype=np.int64)
+    offset[order] = before - before[first]
+    return offset
+
+
 def phase(
     source: NDArray[np.int64], words: NDArray[np.int64], counts: NDArray[np.int64], tiles: NDArray[np.int64]
 ) -> Phase:
-    """Transfers with receivers in order; destinations lie one behind the other on each tile."""
-    owner = np.repeat(np.arange(len(source)), counts)
-    size = 4 * words[owner]
-    order = np.argsort(tiles, kind="stable")
-    before = np.cumsum(size[order]) - size[order]
-    first = np.searchsorted(tiles[order], tiles[order])
-    address = np.empty(len(tiles), dtype=np.int64)
-    address[order] = TARGET_BASE + before - before[first]
+    """Transfers with receivers in order; sources lie one behind the other on each tile, and so do targets."""
     transfers = np.zeros(len(source), TRANSFER)
-    transfers["source"], transfers["address"], transfers["words"] = source, SOURCE_BASE, words
+    transfers["source"], transfers["words"] = source, words
+    transfers["address"] = SOURCE_BASE + _stacked(source, 4 * words)
     transfers["first"], transfers["count"] = np.cumsum(counts) - counts, counts
     destinations = np.zeros(len(tiles), DESTINATION)
-    destinations["tile"], destinations["address"] = tiles, address
+    destinations["tile"] = tiles
+    destinations["address"] = TARGET_BASE + _stacked(tiles, 4 * np.repeat(words, counts))
     return transfers, destinations
 
 
@@ -104,74 +110,94 @@ def scattered(seed: int, count: int) -> Phase:
     return phase(TILES[source], random.integers(1, 20, count), ones, TILES[tile])
 
 
-def measure(name: str, make: Callable[[], Phase], target: float | None) -> dict[str, object]:
-    transfers, destinations = make()
-    begin = time.perf_counter()
+def measure(asked: Phase) -> dict[str, float]:
+    transfers, destinations = asked
+    begin = time.process_time()
     result = schedule(transfers, destinations)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
+    chunks = np.zeros(1536)
+    np.add.at(chunks, result.messages.source, 1)
+    np.add.at(chunks, result.messages.tile, 1)
     return {
-        "name": name,
         "transfers": len(transfers),
         "words": int((transfers["words"].astype(np.int64) * transfers["count"]).sum()),
         "events": result.horizon,
         "bound": result.bound,
         "ratio": round(result.horizon / result.bound, 4),
-        "target": target,
         "seconds": round(seconds, 3),
         "row_bytes": round(4 * len(result.words) / max(len(result.tiles), 1), 1),
+        "row_bytes_estimate": round(4 * (1 + 42 * float(chunks.sum()) / max(len(result.tiles), 1)), 1),
         "largest_row_bytes": 4 * int(np.diff(result.word_offsets).max(initial=0)),
+        "paired": bool(result.messages.wide.any()),
     }
 
 
-def row_bytes(measured: dict[str, object], chunks: int) -> dict[str, object]:
-    """Row code against the usual estimate of 4 * (phases + 42 * chunks) bytes per tile."""
-    estimate = 4 * (1 + 42 * chunks)
-    return {"name": "row_bytes", "of": measured["name"], "bytes": measured["row_bytes"], "estimate": estimate}
+CASES: tuple[tuple[str, str, Callable[[int], Phase], float | None], ...] = (
+    ("permutation_1024w", "8 superposed", lambda seed: permutations(seed, 1024), 1.05),
+    ("permutation_256w", "8 superposed", lambda seed: permutations(seed, 256), 1.10),
+    ("permutation_64w", "8 superposed", lambda seed: permutations(seed, 64), None),
+    ("permutation_10w", "8 superposed", lambda seed: permutations(seed, 10), None),
+    ("multicast_256w", "400, fan-out 2..64", lambda seed: multicasts(seed, 256, 400), 1.10),
+    ("multicast_256w", "100, fan-out 2..64", lambda seed: multicasts(seed, 256, 100), 1.10),
+    ("multicast_256w", "1472, fan-out 2..64", lambda seed: multicasts(seed, 256, 1472), 1.10),
+    ("multicast_1024w", "400, fan-out 2..64", lambda seed: multicasts(seed, 1024, 400), 1.10),
+    ("gemm_phases", "operand, 64 x 23, 512 w", lambda seed: grid(64, 23, 512), 1.10),
+    ("gemm_phases", "operand, 32 x 46, 300 w", lambda seed: grid(32, 46, 300), 1.10),
+    ("gemm_phases", "reduction of 23, 90 w", lambda seed: reduction(64, 23, 90), 1.10),
+    ("gemm_phases", "reduction of 46, 64 w", lambda seed: reduction(32, 46, 64), 1.10),
+    ("alltoall_64", "16 to 256 words", lambda seed: all_to_all(seed, 64), 1.15),
+    ("schedule_s_100k", "1 to 19 words", lambda seed: scattered(seed, 100_000), 1.5),
+    ("schedule_s_1m", "1 to 19 words", lambda seed: scattered(seed, 1_000_000), 1.5),
+)
+"""Row name, case, phase of a seed, goal for the ratio. Goals for times: 3 s for 100,000 transfers, and growth
+close to linear."""
 
 
-def run(seed: int, quick: bool) -> list[dict[str, object]]:
-    measure("warm-up", lambda: permutations(seed, 8, 1), None)
-    measure("warm-up", lambda: multicasts(seed, 8, 4), None)
-    rows = [
-        measure("permutation_1024w", lambda: permutations(seed, 1024), 1.05),
-        measure("permutation_256w", lambda: permutations(seed, 256), 1.10),
-        measure("permutation_64w", lambda: permutations(seed, 64), None),
-        measure("permutation_10w", lambda: permutations(seed, 10), None),
-        measure("multicast_256w", lambda: multicasts(seed, 256, 400), 1.10),
-        measure("gemm_phases: 64x23, 512 w", lambda: grid(64, 23, 512), 1.10),
-        measure("gemm_phases: 32x46, 300 w", lambda: grid(32, 46, 300), 1.10),
-        measure("gemm_phases: reduce 23, 90 w", lambda: reduction(64, 23, 90), 1.10),
-        measure("alltoall_64", lambda: all_to_all(seed, 64), 1.15),
-        measure("schedule_s_100k", lambda: scattered(seed, 100_000), 1.5),
-    ]
-    if not quick:
-        rows.append(measure("schedule_s_1m", lambda: scattered(seed, 1_000_000), 1.5))
-    # Eight messages sent and eight received per tile, each one chunk.
-    rows.append(row_bytes(rows[0], 16))
+def run(seeds: int, quick: bool) -> list[dict[str, object]]:
+    measure(permutations(0, 8, 1))
+    measure(multicasts(0, 8, 4))
+    rows: list[dict[str, object]] = []
+    for name, case, make, goal in CASES:
+        if quick and name == "schedule_s_1m":
+            continue
+        count = 1 if name in ("gemm_phases", "schedule_s_1m") else seeds
+        measured = [measure(make(seed)) for seed in range(count)]
+        worst = max(measured, key=lambda one: one["ratio"])
+        rows.append({"name": name, "case": case, "goal": goal, "seeds": count, **worst})
+    for row in rows[:5:4]:
+        rows.append(
+            {
+                "name": "row_bytes",
+                "case": f"{row['name']}, {row['case']}",
+                "bytes": row["row_bytes"],
+                "estimate": row["row_bytes_estimate"],
+            }
+        )
     return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=3, help="seeds 0..N-1 of every random case (3)")
     parser.add_argument("--quick", action="store_true", help="leave out the million transfers")
     arguments = parser.parse_args()
-    rows = run(arguments.seed, arguments.quick)
+    rows = run(arguments.seeds, arguments.quick)
     if arguments.json:
         print(json.dumps(rows, indent=2))
         return
-    print(
-        f"{'case':31}{'transfers':>10}{'events':>9}{'bound':>9}{'ratio':>8}{'target':>8}{'seconds':>9}{'bytes/tile':>12}"
-    )
+    print(f"{'name':19}{'case':26}{'transfers':>10}{'events':>8}{'bound':>8}{'ratio':>7}{'goal':>6}", end="")
+    print(f"{'seconds':>9}{'row bytes':>11}  64-bit")
     for row in rows:
         if row["name"] == "row_bytes":
-            print(f"row bytes per tile of {row['of']}: {row['bytes']}, estimate {row['estimate']}")
+            print(f"{row['name']:19}{row['case']}: {row['bytes']} per tile,", end=" ")
+            print(f"estimate 4*(1 + 42*chunks) = {row['estimate']}")
             continue
-        target = "" if row["target"] is None else f"{row['target']:.2f}"
+        goal = "" if row["goal"] is None else f"{row['goal']:.2f}"
         print(
-            f"{row['name']:31}{row['transfers']:>10}{row['events']:>9}{row['bound']:>9}{row['ratio']:>8.3f}"
-            f"{target:>8}{row['seconds']:>9.3f}{row['row_bytes']:>12.0f}"
+            f"{row['name']:19}{row['case']:26}{row['transfers']:>10}{row['events']:>8}{row['bound']:>8}"
+            f"{row['ratio']:>7.3f}{goal:>6}{row['seconds']:>9.2f}{row['row_bytes']:>11.0f}"
+            f"  {'yes' if row['paired'] else ''}"
         )
 
 

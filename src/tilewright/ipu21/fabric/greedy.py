@@ -13,7 +13,7 @@ from .orders import candidates
 from .pairing import early
 from .transfers import TILE_IDS
 
-_GOOD_ENOUGH, _GOOD_ENOUGH_IF_MANY = 1.02, 1.05
+GOOD_ENOUGH, _GOOD_ENOUGH_IF_MANY = 1.02, 1.05
 _MANY = 150_000
 """Length over bound at which no further placement is tried; the second once so many receivers were placed."""
 
@@ -37,7 +37,7 @@ def leaving_events(messages: Messages, bound: int) -> tuple[Ints, int]:
         placed += len(leaves)
         if horizon < shortest:
             best, shortest = leaves, horizon
-        if shortest <= (_GOOD_ENOUGH if placed < _MANY else _GOOD_ENOUGH_IF_MANY) * bound:
+        if shortest <= (GOOD_ENOUGH if placed < _MANY else _GOOD_ENOUGH_IF_MANY) * bound:
             break
     return best, shortest
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bounds import lower_bound
-from .greedy import element_unions, leaving_events
+from .greedy import GOOD_ENOUGH, element_unions, leaving_events
+from .joining import continued, shared
 from .messages import Ints, Messages, Spans, as_messages, cut, directions, spans_of
 from .pairing import entirely, least_items, pairs, widened
 from .rows import compose_arrays
@@ -84,14 +85,14 @@ def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Sch
     if not len(transfers):
         none = np.zeros(0, dtype=np.int64)
         return Schedule(cut(spans), none, none, none, np.zeros(0, np.uint32), np.zeros(1, np.int64), bound=0)
-    paired = pairs(spans)
-    bound = lower_bound(as_messages(spans), *least_items(spans, paired))
+    spans = shared(spans)
+    bound = lower_bound(as_messages(spans), *least_items(spans, pairs(spans)))
     best: tuple[Messages, Ints] | None = None
     shortest = 0
-    for variant in _variants(spans, paired):
+    for variant in _variants(spans):
         messages = cut(variant)
         least = lower_bound(messages)
-        if best is not None and least >= shortest:
+        if best is not None and (least >= shortest or shortest <= GOOD_ENOUGH * bound):
             continue
         leaves, horizon = leaving_events(messages, least)
         if best is None or horizon < shortest:
@@ -100,14 +101,18 @@ def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Sch
     return _rows(*_regroup(*best), bound)
 
 
-def _variants(spans: Spans, paired: NDArray[np.bool_]) -> Iterator[Spans]:
-    """The spans with 64-bit items wherever possible, only where no receiver is left out, and nowhere."""
-    if paired.any():
-        yield widened(spans, paired)
-        whole = entirely(spans, paired)
-        if whole.any() and not np.array_equal(whole, paired):
-            yield widened(spans, whole)
-    yield spans
+def _variants(spans: Spans) -> Iterator[Spans]:
+    """What continues joined or not; each with 64-bit items wherever possible, only where no receiver is left
+    out, and nowhere."""
+    together = continued(spans)
+    for form in (together,) if together is spans else (together, spans):
+        paired = pairs(form)
+        if paired.any():
+            yield widened(form, paired)
+            whole = entirely(form, paired)
+            if whole.any() and not np.array_equal(whole, paired):
+                yield widened(form, whole)
+        yield form
 
 
 def _regroup(messages: Messages, leaves: Ints) -> tuple[Messages, Ints]:

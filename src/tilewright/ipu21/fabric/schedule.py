@@ -85,11 +85,11 @@ def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Sch
     if not len(transfers):
         none = np.zeros(0, dtype=np.int64)
         return Schedule(cut(spans), none, none, none, np.zeros(0, np.uint32), np.zeros(1, np.int64), bound=0)
-    spans = shared(spans)
-    bound = lower_bound(as_messages(spans), *least_items(spans, pairs(spans)))
+    once = shared(spans)
+    bound = lower_bound(as_messages(once), *least_items(once, pairs(once)))
     best: tuple[Messages, Ints] | None = None
     shortest = 0
-    for variant in _variants(spans):
+    for variant in _variants(spans, once):
         messages = cut(variant)
         least = lower_bound(messages)
         if best is not None and (least >= shortest or shortest <= GOOD_ENOUGH * bound):
@@ -101,11 +101,13 @@ def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Sch
     return _rows(*_regroup(*best), bound)
 
 
-def _variants(spans: Spans) -> Iterator[Spans]:
-    """What continues joined or not; each with 64-bit items wherever possible, only where no receiver is left
-    out, and nowhere."""
-    together = continued(spans)
-    for form in (together,) if together is spans else (together, spans):
+def _variants(spans: Spans, once: Spans) -> Iterator[Spans]:
+    """Shared bytes sent once and what continues joined; not joined; as asked. Each with 64-bit items wherever
+    possible, only where no receiver is left out, and nowhere."""
+    forms = [continued(once)]
+    forms += [once] if forms[0] is not once else []
+    forms += [spans] if once is not spans else []
+    for form in forms:
         paired = pairs(form)
         if paired.any():
             yield widened(form, paired)

@@ -45,7 +45,7 @@ def use_overlay(path: Path | None) -> None:
     """Load an instruction set overlay before anything has read the table. Raises UsageError, ObjectError."""
     if path is None:
         return
-    from tilewright.ipu21.isa.overlay import use_overlay_file
+    from tilewright.ipu21.overlay import use_overlay_file
 
     use_overlay_file(path)
 

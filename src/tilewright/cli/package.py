@@ -11,6 +11,7 @@ import typer
 from tilewright.errors import BindingError, PackageError, UsageError
 
 from .console import JsonOption, console, note, print_json
+from .profile import ProfileOption, profile_builder, write_profile_file
 
 if TYPE_CHECKING:
     from numpy import generic
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tilewright.runtime import Session
 
 ELF_MAGIC = b"\x7fELF"
+MAX_REPEATS = 1000
 
 
 def register(app: typer.Typer) -> None:
@@ -40,12 +42,16 @@ def run_command(
         typer.Option("--output", metavar="NAME=FILE.npy", help="Where to write; repeatable."),
     ] = None,
     device: Annotated[str, typer.Option("--device", help="sim, or ipu:N for a card.")] = "sim",
+    repeat: Annotated[
+        int, typer.Option("--repeat", metavar="N", min=1, max=MAX_REPEATS, help="Runs in one session.")
+    ] = 1,
+    profile: ProfileOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Run a package once on a device.
+    """Run a package on a device, once or several times with the same inputs.
 
     Every input needs a .npy file of its shape and type. Outputs without a file are computed and dropped.
-    Nothing is written unless the whole run succeeds.
+    Nothing is written unless the whole run succeeds. A profile holds every run.
 
     Example: tilewright run digits.ipuexe --input x=images.npy --output logits=logits.npy
     """
@@ -63,8 +69,12 @@ def run_command(
 
     # Before the device is opened: a wrong array should not cost the time of a load.
     check_inputs(content.inputs, arrays)
-    with open_device(device) as opened, Session(opened, content) as session:
-        results = session.run(arrays)
+    builder = profile_builder(content, package.name, device, profile)
+    with open_device(device) as opened, Session(opened, content, activity=builder is not None) as session:
+        results = session.run_many([arrays] * repeat)[-1]
+    if builder is not None and profile is not None:
+        builder.add(session.last_run)
+        write_profile_file(builder, profile)
     for name, path in wanted_outputs.items():
         save_array(path, results[name])
         note(f"wrote {path}")
@@ -78,13 +88,14 @@ def run_command(
 
 
 def inspect_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Package, object, linked image or .gp archive.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Package, object, image, .gp or profile.")],
     tile: Annotated[
         int | None, typer.Option("--tile", metavar="N", help="Show one tile (physical id) of a package.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what a file holds: bindings, steps, memory, blobs of a package; sections of an object.
+    """Show what a file holds: bindings, steps, memory, blobs of a package; sections of an object; cycles of a
+    profile.
 
     Example: tilewright inspect digits.ipuexe --tile 0
     """
@@ -112,6 +123,13 @@ def inspect_command(
         else:
             show_gp(console(), description)
         return
+    if file.suffix == ".twprof" or _is_profile(data):
+        if tile is not None:
+            raise UsageError("--tile needs a package, this is a profile", where=str(file))
+        from .profile import inspect_profile
+
+        inspect_profile(data, str(file), json=json)
+        return
     from tilewright.package import read_package
     from tilewright.package.summary import summarize, summarize_tile
 
@@ -120,7 +138,7 @@ def inspect_command(
     except PackageError as error:
         if error.what.startswith("not a package"):
             raise PackageError(
-                error.what, where=error.where, hint="packages, ELF files and .gp archives can be shown"
+                error.what, where=error.where, hint="packages, ELF files, .gp archives and profiles can be shown"
             ) from error
         raise
     summary = summarize(package) if tile is None else summarize_tile(package, tile)
@@ -187,6 +205,12 @@ def save_array(path: Path, array: NDArray[generic]) -> None:
     write_whole(path, stream.getvalue())
 
 
+def _is_profile(data: bytes) -> bool:
+    from tilewright.profiling.files import looks_like_profile
+
+    return looks_like_profile(data)
+
+
 def _pairs(options: Sequence[str], option: str) -> dict[str, Path]:
     pairs: dict[str, Path] = {}
     for text in options:
@@ -219,6 +243,7 @@ def _run_report(
     assert record is not None, "run has returned"
     return {
         "device": device,
+        "runs": len(record.cycles_each),
         "cycles": record.cycles,
         "bytes_in": record.bytes_in,
         "bytes_out": record.bytes_out,

@@ -23,11 +23,8 @@ from tilewright.ipu21.simulator.tile import Tile
 from tilewright.ipu21.simulator.trace import Step, steps
 
 from .memory import Buffer, Space, VertexField, dtype_of, state_bytes
-from .program import TileProgram
+from .program import STACK_BYTES, STACK_TOP, STACKS, TileProgram
 
-SUPERVISOR_STACK = 4096
-WORKER_STACK = 4096
-"""Bytes of stack; a context that needs more gets it with `stack=`."""
 RETURN, STACK = 10, 11
 _LOCAL = ENUMS["TileSyncZone"]["TEXCH_SYNCZONE_LOCAL"]
 _TEXT = re.compile(r"^.*? at 0x[0-9a-f]+(?: \((?P<instruction>.*?)\))?: (?P<what>.*)$", re.DOTALL)
@@ -80,15 +77,15 @@ class TileBench:
         self.space = Space((segment.address, segment.end) for segment in image.segments)
         for segment in image.segments:
             self.tile.load(segment.address, segment.data, len(segment.data))
-        supervisor, worker = max(SUPERVISOR_STACK, stack), max(WORKER_STACK, stack)
-        self._stub = self.space.find(8 * (WORKER_SLOTS + 4), region=0, spread=False)
-        self._stack_top = self._take_stack(supervisor)
+        usual = stack <= STACK_BYTES and self.space.is_free(STACK_TOP - STACKS, STACKS)
+        size = STACK_BYTES if usual else -(-max(stack, STACK_BYTES) // 8) * 8
+        total = size * (WORKER_SLOTS + 1)
+        self._stack_top = STACK_TOP if usual else self.space.find(total, region=0, spread=False) + total
+        if usual:
+            self.space.take(STACK_TOP - STACKS, STACKS)
         for number in range(WORKER_SLOTS):
-            self.tile.set_csr(WORKER0_BASE + number, self._take_stack(worker))
-
-    def _take_stack(self, size: int) -> int:
-        size = -(-size // 8) * 8
-        return self.space.find(size, region=0, spread=False) + size
+            self.tile.set_csr(WORKER0_BASE + number, self._stack_top - size * (number + 1))
+        self._stub = self.space.find(8 * (WORKER_SLOTS + 4), region=0, spread=False)
 
     # ---- operands
 

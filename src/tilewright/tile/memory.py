@@ -79,6 +79,10 @@ class Space:
         if size > 0:
             self._taken = sorted([*self._taken, (begin, begin + size)])
 
+    def is_free(self, begin: int, size: int) -> bool:
+        """True if nothing of a range is taken."""
+        return all(end <= begin or begin + size <= first for first, end in self._taken)
+
     def find(
         self, size: int, alignment: int = MINIMUM_ALIGNMENT, *, region: int | None = None, spread: bool = True
     ) -> int:

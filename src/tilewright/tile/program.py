@@ -9,6 +9,7 @@ from pathlib import Path
 from tilewright.errors import UsageError
 from tilewright.files import read_file
 from tilewright.ipu21.machine.memory import IMAGE_BASE, REGION1_BASE
+from tilewright.ipu21.machine.timing import WORKER_SLOTS
 from tilewright.ipu21.toolchain import LinkedImage, ObjectFile, assemble, link
 from tilewright.ipu21.toolchain.image import image_symbol
 from tilewright.ipu21.toolchain.inputs import object_of
@@ -16,6 +17,24 @@ from tilewright.ipu21.toolchain.inputs import object_of
 SOURCE_LIMIT = 64 << 20
 """Bytes of a file that are read at most."""
 _ELF = b"\x7fELF"
+
+
+STACK_BYTES = 4096
+"""Bytes of the stack each context has at the end of region 0, unless something else is there."""
+STACK_TOP = REGION1_BASE
+"""The supervisor's stack begins here and grows down; worker w's begins STACK_BYTES * (w + 1) below."""
+STACKS = STACK_BYTES * (WORKER_SLOTS + 1)
+
+_SUPPORT = f"""
+.weak __supervisor_base, __supervisor_stack_max_growth_plus_one, __worker_stack_max_growth_plus_one
+.weak _stackoverflow
+.set __supervisor_base, {STACK_TOP:#x}
+.set __supervisor_stack_max_growth_plus_one, {STACK_BYTES + 1}
+.set __worker_stack_max_growth_plus_one, {STACK_BYTES + 1}
+.section .text._stackoverflow, "ax"
+_stackoverflow: trap 0
+"""
+"""What compiled code with stack checks expects of its surroundings (known names)."""
 
 
 class TileProgram:
@@ -48,8 +67,13 @@ class TileProgram:
         externals: Mapping[str, int] | None = None,
     ) -> TileProgram:
         """Link objects; with `roots` only what they lead to. Raises LinkError."""
-        intervals = [(IMAGE_BASE, REGION1_BASE)]
-        return cls(link(objects, intervals=intervals, roots=roots, externals=externals))
+        names = {symbol.name for item in objects for symbol in item.symbols if not symbol.defined}
+        items = list(objects)
+        support = assemble(_SUPPORT, filename="support")
+        if names & {symbol.name for symbol in support.symbols}:
+            items.append(support)
+        intervals = [(IMAGE_BASE, STACK_TOP - STACKS)]
+        return cls(link(items, intervals=intervals, roots=roots, externals=externals))
 
     @classmethod
     def from_files(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from .table import is_changed, original_flags, table
+from .. import overlay
+from .table import original_flags, table
 
 ENUMS: dict[str, dict[str, int]] = {name: dict(entry["values"]) for name, entry in table()["enums"].items()}
 """Enum name to its constants, in the order of the data file."""
@@ -71,7 +72,7 @@ def flag_map(family: str) -> tuple[int, ...] | None:
     The two differ only under an overlay, which brings a real assembler's numbers.
     """
     meant = original_flags()[family]
-    if not is_changed() or ENUMS[family] == meant:
+    if not overlay.in_force() or ENUMS[family] == meant:
         return None
     mapped = [UNKNOWN_FLAG] * 256
     for name, number in ENUMS[family].items():

@@ -2,20 +2,17 @@
 
 The file (`data/ipu21.json`) is the only home of encodings, register names, CSR numbers and named constants;
 every fact in it carries its source and an evidence tag (known, derived, assumed, open). An overlay
-(`overlay.py`) may replace encodings and flag numbers, but only before anything has read the table.
+may replace encodings and flag numbers, but only before anything has read the table.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
-from ...errors import UsageError
-
-_changes: list[Callable[[dict[str, Any]], None]] = []
+from .. import overlay
 
 
 def original_table() -> dict[str, Any]:
@@ -27,25 +24,8 @@ def original_table() -> dict[str, Any]:
 
 @functools.cache
 def table() -> dict[str, Any]:
-    """The parsed data file, with the changes of an overlay if one was given."""
-    parsed = original_table()
-    for change in _changes:
-        change(parsed)
-    return parsed
-
-
-def change_table(change: Callable[[dict[str, Any]], None]) -> None:
-    """Have the table changed when it is first read. Raises UsageError when that has happened already."""
-    if table.cache_info().currsize:
-        raise UsageError(
-            "the instruction table is in use already", hint="load an overlay before anything else"
-        )
-    _changes.append(change)
-
-
-def is_changed() -> bool:
-    """True if an overlay is in force."""
-    return bool(_changes)
+    """The parsed data file, with the changes of an overlay if one was chosen."""
+    return overlay.changed(original_table())
 
 
 @functools.cache

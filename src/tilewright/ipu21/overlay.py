@@ -1,7 +1,8 @@
 """Overlays: encodings and flag numbers of an outside assembler, laid over our table when the user asks.
 
-An overlay is a JSON file made by `tilewright isa probe`. It is loaded explicitly and once, before anything
-has read the table; nothing looks for it by itself.
+An overlay is a JSON file made by `tilewright isa probe`. It is loaded explicitly and once, before the table
+is read; nothing looks for it by itself. This module stands outside the package of the instruction set, which
+reads the table as soon as it is imported.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import ObjectError
-from ...files import read_file, write_whole
-from .table import change_table
+from ..errors import ObjectError, UsageError
+from ..files import read_file, write_whole
 
 FORMAT = "tilewright isa overlay"
 VERSION = 1
@@ -140,5 +140,26 @@ def _number(value: Any, maximum: int) -> int:
 def use_overlay_file(path: str | os.PathLike[str]) -> Overlay:
     """Load an overlay for this process. Raises UsageError or ObjectError; also when it comes too late."""
     overlay = read_overlay(read_file(Path(path), limit=SIZE_LIMIT), name=str(path))
-    change_table(overlay.apply)
+    if _in_use:
+        raise UsageError(
+            "the instruction table is in use already", hint="load an overlay before anything else"
+        )
+    _chosen.append(overlay)
     return overlay
+
+
+_chosen: list[Overlay] = []
+_in_use: list[bool] = []
+
+
+def changed(parsed: dict[str, Any]) -> dict[str, Any]:
+    """The table with the overlay of this process, if there is one; from now on none can be chosen."""
+    _in_use.append(True)
+    for overlay in _chosen:
+        overlay.apply(parsed)
+    return parsed
+
+
+def in_force() -> bool:
+    """True if an overlay was chosen."""
+    return bool(_chosen)

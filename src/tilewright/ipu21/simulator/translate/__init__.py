@@ -1,0 +1,1 @@
+"""The fast engine: worker code translated to native code, equal to the compiled engine in every respect."""

@@ -1,0 +1,323 @@
+"""Aux instructions of a translated worker: fast forms of the common ones, calls of the library for the rest.
+
+A fast form computes in the CPU's own arithmetic and looks at the result: an infinity or a NaN sends the
+instruction to the library, which knows saturation, flags and canonical NaNs. What remains is exact: sums and
+products of halves rounded once, sums and products of singles rounded once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .. import codes
+from ..engine_registers import FP_CLR, FP_CTL
+from ..instruction_tables import (
+    CSRS_AT,
+    INFO_BROADCAST,
+    INFO_LANES,
+    INFO_QUICK_ZERO,
+    INFO_RESULTS,
+    INFO_SLOTS,
+    instruction_tables,
+)
+from .library import PAIR, wrapper_name
+from .lowering import Lowering, Value
+from .memory import COLD, MemoryEmitter
+from .program import Operation
+from .runtime import ZAACC
+from .scratch import PLAIN
+
+_ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "absadd": "fadd"}
+_ORDER = {"cmpeq": "oeq", "cmpne": "une", "cmplt": "olt", "cmple": "ole", "cmpgt": "ogt", "cmpge": "oge"}
+HALVES_ABSOLUTE, SINGLES_ABSOLUTE = 0x7FFF7FFF7FFF7FFF, 0x7FFFFFFF7FFFFFFF
+HALVES_EXPONENT, HALVES_ONE, HALVES_SIGN = 0x7C007C007C007C00, 0x0400040004000400, -0x7FFF7FFF7FFF8000
+SINGLES_EXPONENT, SINGLES_ONE, SINGLES_SIGN = 0x7F8000007F800000, 0x0080000000800000, -0x7FFFFFFF80000000
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an aux instruction delivers once its bundle's main half is done: an i32 or i64 and where to."""
+
+    text: str
+    register: int
+    words: int
+
+
+class AuxEmitter(MemoryEmitter):
+    """Emits aux instructions. `flavour` and `fast_halves` decide what may be computed natively."""
+
+    def __init__(self, flavour: int, fast_halves: bool) -> None:
+        super().__init__()
+        self.flavour = flavour
+        self.fast_halves = fast_halves and flavour == PLAIN
+        self.fast_singles = flavour == PLAIN
+        self.pending_slots = 0
+
+    def aux(self, op: Operation) -> Result | None:
+        """Compute; None if there is nothing to deliver."""
+        words = op.info >> INFO_RESULTS & 3
+        self.pending_slots += (op.info >> INFO_SLOTS & 15) - 1
+        text = self._value(op, words)
+        if not words or not text:
+            return None
+        number = op.word >> (op.place(3) - 1) & 15
+        return Result(text, number, words)
+
+    def land(self, result: Result | None) -> None:
+        """Deliver."""
+        if result is None:
+            return
+        if result.words == 2:
+            self.write_a64(result.register, result.text)
+        else:
+            self.write_a(result.register, result.text)
+
+    def _value(self, op: Operation, words: int) -> str:
+        if op.group == codes.GROUP_AUX_WORDS:
+            return self._words(op, words)
+        if op.group == codes.GROUP_UPPER:
+            return self._upper(op)
+        if op.info >> INFO_QUICK_ZERO & 1:
+            self._quick_zero(op)
+        if op.group in (codes.GROUP_HALVES, codes.GROUP_SINGLES):
+            return self._lanes(op, words)
+        return self._whole(op, words)
+
+    # ---- operands
+
+    def _register(self, op: Operation, index: int) -> int:
+        """First register of an operand; $a14, zero, if there is none."""
+        place = op.place(index)
+        return 14 if place in (0, 63) else op.word >> (place - 1) & 15
+
+    def _single(self, op: Operation, index: int) -> str:
+        """A one-word operand as i64."""
+        place = op.place(index)
+        if place == 63:
+            return str(op.immediate)
+        if place == 0:
+            return "0"
+        return self.builder.op(f"zext i32 {self.read_a(op.register(index))} to i64")
+
+    def _low_pair(self, op: Operation, index: int) -> str:
+        """The first two words of an operand as i64."""
+        number = self._register(op, index)
+        if number == 15:
+            low = self.builder.op(f"zext i32 {self.read_a(15)} to i64")
+            return low
+        if number % 2:
+            # A single register: its neighbour would be the second word, which nothing looks at.
+            return self.builder.op(f"zext i32 {self.read_a(number)} to i64")
+        return self.read_a64(number)
+
+    def _broadcast(self, text: str, how: int) -> str:
+        """The first word of an i64, or one of its halves, repeated."""
+        build = self.builder
+        if how == 0:
+            return text
+        if how == 1:
+            low = build.op(f"and i64 {text}, 4294967295")
+            return build.op(f"mul i64 {low}, {0x100000001}")
+        half = text if how == 2 else build.op(f"lshr i64 {text}, 16")
+        low = build.op(f"and i64 {half}, 65535")
+        return build.op(f"mul i64 {low}, {0x0001000100010001}")
+
+    # ---- bitwise and lane instructions
+
+    def _words(self, op: Operation, words: int) -> str:
+        function = instruction_tables().groups[op.group].functions[op.function].function
+        count = len(instruction_tables().groups[op.group].functions[op.function].parameters)
+        build = self.builder
+        how = op.info >> INFO_BROADCAST & 3
+        results = []
+        for word in range(words or 1):
+            values = []
+            for index in range(count):
+                place = op.place(index)
+                if word and place not in (0, 63):
+                    text = build.op(f"zext i32 {self.read_a(op.register(index) + 1)} to i64")
+                elif word:
+                    text = build.op("zext i32 0 to i64")
+                else:
+                    text = self._single(op, index)
+                if index == 0 and not word and how > 1:
+                    text = build.op(f"and i64 {self._broadcast(text, how)}, 4294967295")
+                values.append(Value("i", text))
+            result = Lowering(build, None).call(function, values)
+            results.append(Lowering(build, None).as_int(result))
+        if len(results) == 1:
+            return build.op(f"trunc i64 {results[0]} to i32")
+        low = build.op(f"and i64 {results[0]}, 4294967295")
+        return build.op(f"or i64 {low}, {build.op(f'shl i64 {results[1]}, 32')}")
+
+    def _upper(self, op: Operation) -> str:
+        build = self.builder
+        number = 0x100 + op.immediate
+        if number >= 0x110 or not csr_exists_for_worker(number):
+            build.jump("bail")
+            return ""
+        if op.function == codes.UGET:
+            return build.op(f"trunc i64 {build.load('i64', self.csr(number))} to i32")
+        value = build.op(f"zext i32 {self.read_a(op.register(0))} to i64")
+        if number == FP_CLR:
+            self.clear_accumulators(build.op(f"icmp ne i64 {build.op(f'and i64 {value}, {ZAACC}')}, 0"))
+        build.call("i64", "tw.runtime.upper_put", f"ptr %state, i64 %context, i64 {number}, i64 {value}")
+        if number == FP_CTL and self.flavour == PLAIN:
+            raise ValueError("plain code that changes $FP_CTL")
+        return ""
+
+    def clear_accumulators(self, condition: str) -> None:
+        """Accumulators kept in the function are cleared where the condition holds."""
+
+    def _quick_zero(self, op: Operation) -> None:
+        """One slot instead of the usual number for a zero operand."""
+        build = self.builder
+        word = self._broadcast(self._low_pair(op, 0), op.info >> INFO_BROADCAST & 3)
+        rest = build.op(f"and i64 {word}, {0x7FFF7FFF}")
+        extra = (op.info >> INFO_SLOTS & 15) - 1
+        saved = build.op(f"select i1 {build.op(f'icmp eq i64 {rest}, 0')}, i64 {-extra}, i64 0")
+        slots = build.op(f"add i64 {build.load('i64', '%slots')}, {saved}")
+        build.store("i64", slots, "%slots")
+
+    # ---- lanes
+
+    def _lanes(self, op: Operation, words: int) -> str:
+        build = self.builder
+        lanes = op.info >> INFO_LANES & 7
+        x = self._broadcast(self._low_pair(op, 0), op.info >> INFO_BROADCAST & 3)
+        y = self._low_pair(op, 1)
+        name = instruction_tables().groups[op.group].functions[op.function].name
+        halves = op.group == codes.GROUP_HALVES
+        kind = name.split("_", 1)[-1]
+        fast = self.fast_halves if halves else self.fast_singles
+        arguments = f"ptr %state, i64 %context, i64 {lanes}, i64 {x}, i64 {y}"
+        wide = words == 2
+        if fast and kind in _ARITHMETIC:
+            return self._arithmetic(op, kind, halves, x, y, arguments, wide)
+        if fast and (kind in _ORDER or kind in ("max", "min", "absmax")):
+            return self._ordered(kind, halves, x, y, wide)
+        return self._narrow(self._call(op, arguments), wide)
+
+    def _narrow(self, text: str, wide: bool) -> str:
+        return text if wide else self.builder.op(f"trunc i64 {text} to i32")
+
+    def _call(self, op: Operation, arguments: str) -> str:
+        """Call the library; the result words as i64."""
+        build = self.builder
+        both = build.call(PAIR, wrapper_name(op.group, op.function), arguments)
+        fault = build.op(f"extractvalue {PAIR} {both}, 1")
+        self.bail_if(build.op(f"icmp ne i64 {fault}, 0"))
+        return build.op(f"extractvalue {PAIR} {both}, 0")
+
+    @staticmethod
+    def _vector(halves: bool, wide: bool) -> tuple[str, str, str]:
+        """(floating vector, integer vector, integer scalar)."""
+        if halves:
+            return ("<4 x half>", "<4 x i16>", "i64") if wide else ("<2 x half>", "<2 x i16>", "i32")
+        return ("<2 x float>", "<2 x i32>", "i64") if wide else ("<1 x float>", "<1 x i32>", "i32")
+
+    def _as_vector(self, text: str, kind: str, scalar: str) -> str:
+        narrow = text if scalar == "i64" else self.builder.op(f"trunc i64 {text} to i32")
+        return self.builder.op(f"bitcast {scalar} {narrow} to {kind}")
+
+    def _special(self, bits: str, scalar: str, halves: bool) -> str:
+        """i1: some lane is an infinity or a NaN."""
+        build = self.builder
+        exponent, one, sign = (
+            (HALVES_EXPONENT, HALVES_ONE, HALVES_SIGN)
+            if halves
+            else (SINGLES_EXPONENT, SINGLES_ONE, SINGLES_SIGN)
+        )
+        if scalar == "i32":
+            exponent, one, sign = exponent & 0xFFFFFFFF, one & 0xFFFFFFFF, sign & 0xFFFFFFFF
+        # All exponent bits set carry into the sign.
+        carried = build.op(f"add {scalar} {build.op(f'and {scalar} {bits}, {exponent}')}, {one}")
+        return build.op(f"icmp ne {scalar} {build.op(f'and {scalar} {carried}, {sign}')}, 0")
+
+    def _arithmetic(
+        self, op: Operation, kind: str, halves: bool, x: str, y: str, arguments: str, wide: bool
+    ) -> str:
+        build = self.builder
+        vector, _, scalar = self._vector(halves, wide)
+        if kind == "absadd":
+            mask = HALVES_ABSOLUTE if halves else SINGLES_ABSOLUTE
+            a = self._as_vector(build.op(f"and i64 {x}, {mask}"), vector, scalar)
+            b = self._as_vector(build.op(f"and i64 {y}, {mask}"), vector, scalar)
+        else:
+            a, b = self._as_vector(x, vector, scalar), self._as_vector(y, vector, scalar)
+        value = build.op(f"{_ARITHMETIC[kind]} {vector} {a}, {b}")
+        bits = build.op(f"bitcast {vector} {value} to {scalar}")
+        return self.otherwise(
+            self._special(bits, scalar, halves),
+            scalar,
+            bits,
+            lambda: self._narrow(self._call(op, arguments), wide),
+        )
+
+    def otherwise(self, rare: str, kind: str, text: str, slow: object) -> str:
+        """`text`, or where the i1 `rare` holds what `slow()` emits."""
+        build = self.builder
+        assert callable(slow)
+        place = build.alloca(kind, "either")
+        build.store(kind, text, place)
+        cold, done = build.name("rare"), build.name("usual")
+        build.branch(rare, cold, done, COLD)
+        build.label(cold)
+        build.store(kind, slow(), place)
+        build.label(done)
+        return build.load(kind, place)
+
+    def _ordered(self, kind: str, halves: bool, x: str, y: str, wide: bool) -> str:
+        build = self.builder
+        vector, integer, scalar = self._vector(halves, wide)
+        if kind == "absmax":
+            mask = HALVES_ABSOLUTE if halves else SINGLES_ABSOLUTE
+            x, y, kind = build.op(f"and i64 {x}, {mask}"), build.op(f"and i64 {y}, {mask}"), "max"
+        a, b = self._as_vector(x, vector, scalar), self._as_vector(y, vector, scalar)
+        lanes = integer.split(" ")[0][1:]
+        if kind in _ORDER:
+            test = build.op(f"fcmp {_ORDER[kind]} {vector} {a}, {b}")
+            mask_text = build.op(f"sext <{lanes} x i1> {test} to {integer}")
+            return build.op(f"bitcast {integer} {mask_text} to {scalar}")
+        # The other operand for a NaN in the first place; a NaN in the second never wins.
+        better = build.op(f"fcmp {'ogt' if kind == 'max' else 'olt'} {vector} {b}, {a}")
+        nan = build.op(f"fcmp uno {vector} {a}, {a}")
+        second = build.op(f"or <{lanes} x i1> {better}, {nan}")
+        x_bits, y_bits = self._as_vector(x, integer, scalar), self._as_vector(y, integer, scalar)
+        chosen = build.op(f"select <{lanes} x i1> {second}, {integer} {y_bits}, {integer} {x_bits}")
+        return build.op(f"bitcast {integer} {chosen} to {scalar}")
+
+    # ---- whole registers
+
+    def _quad(self, op: Operation, index: int) -> tuple[str, str]:
+        """Four words of an operand as two i64; those an operand does not have are zero."""
+        number = self._register(op, index)
+        low = self._low_pair(op, index)
+        if number % 4 == 0 and number < 8:
+            return low, self.read_a64(number + 2)
+        return low, "0"
+
+    def general_arguments(self, op: Operation) -> str:
+        """Arguments of a library call for a function of whole registers."""
+        x01, x23 = self._quad(op, 0)
+        y01, y23 = self._quad(op, 1)
+        how = op.info >> INFO_BROADCAST & 3
+        if how:
+            x01 = self._broadcast(x01, how)
+        operands = ", ".join(f"i64 {text}" for text in (x01, x23, y01, y23))
+        return f"ptr %state, i64 %context, {operands}, i64 {op.immediate}"
+
+    def _whole(self, op: Operation, words: int) -> str:
+        fast = self.fast_whole(op, words)
+        if fast is not None:
+            return fast
+        return self._narrow(self._call(op, self.general_arguments(op)), words == 2)
+
+    def fast_whole(self, op: Operation, words: int) -> str | None:
+        """A native form of an instruction on whole registers, or None."""
+        return None
+
+
+def csr_exists_for_worker(number: int) -> bool:
+    """Whether a worker has a control register."""
+    return bool(int(instruction_tables().array[CSRS_AT + number]) >> 1 & 1)

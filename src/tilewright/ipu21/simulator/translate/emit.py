@@ -1,0 +1,335 @@
+"""A translated worker: blocks, repeats, branches, exits, counts."""
+
+from __future__ import annotations
+
+from .. import codes
+from ..engine_registers import FP_CTL, PC, REPEAT_COUNT, REPEAT_END, REPEAT_FIRST
+from ..engine_registers import COUNT_HIGH, COUNT_LOW
+from .. import state as at
+from . import scratch as sc
+from .accesses import Analysis
+from .aux import csr_exists_for_worker
+from .matrix import MatrixEmitter, mode_of
+from .program import Block, Operation, Program, Step
+from .scratch import GENERAL, PLAIN
+
+SAVED_CSRS = 8
+"""Workers' control registers below this number are restored when a launch is undone."""
+
+
+def changes_control(program: Program) -> bool:
+    """True if the code writes $FP_CTL, so that only general code is right."""
+    return any(
+        step.aux is not None
+        and step.aux.group == codes.GROUP_UPPER
+        and step.aux.function == codes.UPUT
+        and 0x100 + step.aux.immediate == FP_CTL
+        for step in program.steps()
+    )
+
+
+class WorkerEmitter(MatrixEmitter):
+    """Turns a program into one LLVM function."""
+
+    def __init__(self, program: Program, flavour: int, fast_halves: bool) -> None:
+        super().__init__(flavour, fast_halves)
+        self.program = program
+        self.pending_issues = 0
+        self.leaves = False
+
+    def function(self, name: str) -> str:
+        """The whole function: (state, context, scratch) -> 0, or 1 if the launch must be undone."""
+        build = self.builder
+        build.label("begin")
+        self.prepare(mode_of(self.program.steps(), self.fast_halves))
+        build.jump(_label(self.program.entry))
+        for block in self.program.blocks.values():
+            self._block(block)
+        if self.leaves:
+            self._leave()
+        build.label("bail")
+        build.end("ret i64 1")
+        return build.text(f"define i64 @{name}(ptr noalias %state, i64 %context, ptr noalias %scratch)")
+
+    # ---- counts
+
+    def flush(self) -> None:
+        """Bring the counters up to date."""
+        build = self.builder
+        for place, count in (
+            ("%issues", self.pending_issues),
+            ("%slots", self.pending_issues + self.pending_slots),
+        ):
+            if count:
+                build.store("i64", build.op(f"add i64 {build.load('i64', place)}, {count}"), place)
+        self.pending_issues = self.pending_slots = 0
+
+    def within_budget(self, more: str) -> None:
+        """Give up if so many more issues exceed the budget."""
+        build = self.builder
+        limit = build.load("i64", build.at("%scratch", "i64", sc.LIMIT))
+        total = build.op(f"add i64 {build.load('i64', '%issues')}, {more}")
+        self.bail_if(build.op(f"icmp sgt i64 {total}, {limit}"))
+
+    # ---- blocks
+
+    def _block(self, block: Block) -> None:
+        self.builder.label(_label(block.address))
+        stretch: list[Step] = []
+        stretches: list[list[Step]] = []
+        for step in block.steps:
+            if step.control() == codes.RPT:
+                stretches += [stretch, [step]]
+                stretch = []
+            else:
+                stretch.append(step)
+        stretches.append(stretch)
+        for steps in stretches:
+            if steps and steps[0].control() == codes.RPT:
+                self._repeat(steps[0])
+            elif steps:
+                analysis = Analysis()
+                analysis.follow(steps)
+                self.begin(analysis, False)
+                for step in steps:
+                    self._step(step)
+        last = block.steps[-1]
+        self._fall_to(last.body_end or last.following)
+
+    def _fall_to(self, address: int) -> None:
+        """The end of a block that goes on at an address."""
+        if self.builder.closed:
+            self.unpacked.clear()
+            self.pending_issues = self.pending_slots = 0
+            return
+        self._settle()
+        self._go(address)
+
+    def _settle(self) -> None:
+        """Everything in its canonical form, as blocks expect it."""
+        self.pack_all()
+        self.flush()
+
+    def _go(self, address: int) -> None:
+        self.builder.jump(_label(address) if address in self.program.blocks else "bail")
+
+    def _step(self, step: Step) -> None:
+        if step.faulty:
+            self.builder.jump("bail")
+            return
+        self.pending_issues += 1
+        result = self.aux(step.aux) if step.aux is not None else None
+        if step.main is not None:
+            op = step.main
+            if op.group == codes.GROUP_WORDS:
+                self._word(op)
+            elif op.group == codes.GROUP_MEMORY:
+                self.memory(op)
+            elif op.group == codes.GROUP_CONTROL:
+                if step.control() in (codes.GET, codes.PUT):
+                    self._csr(step, op)
+                else:
+                    self.land(result)
+                    self._control(step, op)
+                    return
+            else:
+                self.builder.jump("bail")
+        self.land(result)
+
+    def _word(self, op: Operation) -> None:
+        """Integer and lane instructions on M registers."""
+        from ..instruction_tables import instruction_tables
+        from .lowering import Lowering, Value
+
+        meaning = instruction_tables().groups[op.group].functions[op.function]
+        values = []
+        for index in range(len(meaning.parameters)):
+            place = op.place(index)
+            if place == 63:
+                values.append(Value("i", str(op.immediate)))
+            else:
+                values.append(Value("i", self.read_m64(op.register(index)) if place else "0"))
+        lowering = Lowering(self.builder, None)
+        text = lowering.as_int(lowering.call(meaning.function, values))
+        self.write_m(op.word >> (op.place(3) - 1) & 15, self.builder.op(f"trunc i64 {text} to i32"))
+
+    # ---- control
+
+    def _csr(self, step: Step, op: Operation) -> None:
+        build = self.builder
+        number = op.word & 0xFF
+        repeat = (REPEAT_COUNT, REPEAT_FIRST, REPEAT_END)
+        if not csr_exists_for_worker(number):
+            build.jump("bail")
+        elif op.function == codes.PUT:
+            if number >= SAVED_CSRS or number in repeat:
+                build.jump("bail")
+            else:
+                build.store("i64", self.read_m64(op.register(0)), self.csr(number))
+        elif number == PC:
+            self.write_m(op.register(0), str(step.address))
+        elif number in (COUNT_LOW, COUNT_HIGH):
+            self._cycle(op, 32 if number == COUNT_HIGH else 0)
+        else:
+            value = build.op(f"trunc i64 {build.load('i64', self.csr(number))} to i32")
+            self.write_m(op.register(0), value)
+
+    def _cycle(self, op: Operation, shift: int) -> None:
+        """The cycle of this issue: the first one, and six for each turn since."""
+        build = self.builder
+        self.flush()
+        place = build.op(f"add i64 %context, {at.STARTS}")
+        start = build.load("i64", build.op(f"getelementptr i64, ptr %state, i64 {place}"))
+        turns = build.op(f"sub i64 {build.load('i64', '%slots')}, 1")
+        cycle = build.op(f"add i64 {start}, {build.op(f'mul i64 {turns}, 6')}")
+        self.write_m(op.register(0), build.op(f"trunc i64 {build.op(f'lshr i64 {cycle}, {shift}')} to i32"))
+
+    def _control(self, step: Step, op: Operation) -> None:
+        """Branches, exits and traps: the last step of a block."""
+        build, function = self.builder, op.function
+        if function == codes.BRI:
+            self._jump_to(step, op.immediate)
+        elif function == codes.BR:
+            self._indirect(op)
+        elif function in (codes.BRZ, codes.BRNZ, codes.BRNEG, codes.BRPOS):
+            value = self.read_m(op.register(0))
+            test = {codes.BRZ: "eq", codes.BRNZ: "ne", codes.BRNEG: "slt", codes.BRPOS: "sge"}[function]
+            self._branch(step, build.op(f"icmp {test} i32 {value}, 0"), op.immediate)
+        elif function == codes.BRNZDEC:
+            value = self.read_m(op.register(0))
+            nonzero = build.op(f"icmp ne i32 {value}, 0")
+            less = build.op(f"sub i32 {value}, {build.op(f'zext i1 {nonzero} to i32')}")
+            self.write_m(op.register(0), less)
+            self._branch(step, nonzero, op.immediate)
+        elif function == codes.CALL:
+            self.write_m(op.register(0), str(step.following))
+            self._jump_to(step, op.immediate)
+        elif function in (codes.EXITZ, codes.EXITNZ, codes.EXITNEG, codes.EXITPOS):
+            value = self.read_m(op.register(0))
+            test = {codes.EXITZ: "eq", codes.EXITNZ: "ne", codes.EXITNEG: "slt", codes.EXITPOS: "sge"}[
+                function
+            ]
+            agrees = build.op(f"icmp {test} i32 {value}, 0")
+            build.store("i64", build.op(f"zext i1 {agrees} to i64"), "%agrees")
+            build.store("i64", str(step.following), "%last")
+            self._settle()
+            self.leaves = True
+            build.jump("leave")
+        else:
+            build.jump("bail")
+
+    def _jump_to(self, step: Step, target: int) -> None:
+        self._settle()
+        if target <= step.address:
+            self.within_budget("0")
+        self._go(target)
+
+    def _branch(self, step: Step, condition: str, target: int) -> None:
+        """Two ways; the budget is looked at before going back."""
+        build = self.builder
+        self._settle()
+        taken, other = build.name("taken"), build.name("other")
+        build.branch(condition, taken, other)
+        build.label(taken)
+        if target <= step.address:
+            self.within_budget("0")
+        self._go(target)
+        build.label(other)
+
+    def _indirect(self, op: Operation) -> None:
+        """Only to addresses behind calls, the others are unknown code."""
+        build = self.builder
+        target = self.read_m(op.register(0))
+        self._settle()
+        self.within_budget("0")
+        cases = " ".join(
+            f"i32 {address}, label %{_label(address)}" for address in sorted(self.program.returns)
+        )
+        build.end(f"switch i32 {target}, label %bail [{cases}]")
+
+    def _leave(self) -> None:
+        build = self.builder
+        build.label("leave")
+        self.store_back()
+        self.store_accumulators()
+        for place, name in (
+            (sc.SLOTS, "slots"),
+            (sc.ISSUES, "issues"),
+            (sc.AGREES, "agrees"),
+            (sc.LAST, "last"),
+        ):
+            build.store("i64", build.load("i64", f"%{name}"), build.at("%scratch", "i64", place))
+        build.end("ret i64 0")
+
+    # ---- repeats
+
+    def _repeat(self, step: Step) -> None:
+        build = self.builder
+        assert step.main is not None
+        self.pending_issues += 1
+        result = self.aux(step.aux) if step.aux is not None else None
+        if step.main.place(0):
+            count = build.op(f"and i64 {self.read_m64(step.main.register(0))}, 65535")
+        else:
+            count = str(step.main.word >> 8 & 0xFFF)
+        self.land(result)
+        self.flush()
+        analysis = Analysis()
+        analysis.follow(step.body)
+        self.pack_all()
+        pairs = sorted(analysis.fields_used())
+        for pair in pairs:
+            self.unpack(pair)
+        enter, loop, end = build.name("enter"), build.name("loop"), build.name("end")
+        build.branch(build.op(f"icmp ne i64 {count}, 0"), enter, end)
+        build.label(enter)
+        if not step.body or any(item.faulty for item in step.body):
+            build.jump("bail")
+        else:
+            self.within_budget(build.op(f"mul i64 {count}, {len(step.body)}"))
+            self.begin(analysis, True)
+            self.hoist(count)
+            left = build.alloca("i64", "left")
+            build.store("i64", count, left)
+            build.label(loop)
+            for item in step.body:
+                self._step(item)
+            for pair in sorted(self.unpacked - set(pairs)):
+                self.pack(pair)
+            for pair in pairs:
+                self.unpack(pair)
+            # Counted once for all repetitions.
+            issues, slots = self.pending_issues, self.pending_issues + self.pending_slots
+            self.pending_issues = self.pending_slots = 0
+            rest = build.op(f"sub i64 {build.load('i64', left)}, 1")
+            build.store("i64", rest, left)
+            after = build.name("after")
+            build.branch(build.op(f"icmp ne i64 {rest}, 0"), loop, after)
+            build.label(after)
+            for place, each in (("%issues", issues), ("%slots", slots)):
+                total = build.op(
+                    f"add i64 {build.load('i64', place)}, {build.op(f'mul i64 {count}, {each}')}"
+                )
+                build.store("i64", total, place)
+            build.store("i64", "0", self.csr(REPEAT_COUNT))
+            build.store("i64", str(step.following), self.csr(REPEAT_FIRST))
+            build.store("i64", str(step.body_end), self.csr(REPEAT_END))
+        self.unpacked = set(pairs)
+        build.label(end)
+
+
+def _label(address: int) -> str:
+    return f"at_{address:x}"
+
+
+def module_source(program: Program, flavour: int, fast_halves: bool, name: str) -> str:
+    """LLVM text of a translation."""
+    if changes_control(program):
+        flavour = GENERAL
+    emitter = WorkerEmitter(program, flavour, fast_halves)
+    body = emitter.function(name)
+    weights = '!0 = !{!"branch_weights", i32 1, i32 100000}\n'
+    return "\n".join([*emitter.builder.externals.values(), body, weights])
+
+
+__all__ = ["GENERAL", "PLAIN", "module_source"]

@@ -1,0 +1,268 @@
+"""The library every translation calls: aux instructions in their general form, and `runtime`.
+
+Each value function of the aux pipeline gets a wrapper that reads $FP_CTL, draws random bits, applies the
+function to all lanes and records the flags, exactly as the other engine does. A wrapper returns the result
+words as one 64-bit number, and 1 if the worker cannot go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...isa.meaning.registry import Meaning
+from .. import codes, pointers
+from .. import state as at
+from ..dispatch import signed_scale
+from ..engine_aux import ESR_BIT
+from ..engine_registers import FP_CTL, FP_INFMT, FP_ISCL, FP_NFMT, FP_SCL, TAS, csr_index, draw
+from ..instruction_tables import instruction_tables
+from . import runtime
+from .ir import Builder
+from .lowering import Lowering, Value, constant, special, symbol
+
+PAIR = "{ i64, i64 }"
+RUNTIME = (
+    runtime.assist,
+    runtime.prepare_load,
+    runtime.prepare_store,
+    runtime.prepare_loads,
+    runtime.prepare_stores,
+    runtime.upper_put,
+    runtime.narrow,
+    draw,
+)
+"""Functions that other modules call by name."""
+
+_NUMBERED = {"draw": 0, "draw1": 16, "draw2": 32, "draw3": 48}
+_ARRAYS: dict[str, Callable[..., Any]] = {
+    "accumulators": pointers.accumulators,
+    "accumulator_words": pointers.accumulator_words,
+}
+_COMMON: dict[str, Callable[..., Any]] = {
+    "weights": pointers.half_weights,
+    "single_weights": pointers.single_weights,
+    "weight_words": pointers.weight_words,
+}
+
+
+def wrapper_name(group: int, number: int) -> str:
+    """Link name of a value function's wrapper."""
+    return f"tw.aux.{group}.{number}"
+
+
+def draws_of(meaning: Meaning) -> tuple[int, bool]:
+    """Draws of an instruction, and whether it draws even without stochastic rounding."""
+    names = meaning.parameters
+    if any(name in names for name in ("random2", "random3")):
+        count = 2
+    else:
+        count = 1 if any(name.startswith(("draw", "random")) for name in names) else 0
+    return count, count > 0 and "control" not in names
+
+
+class _Wrapper:
+    """One wrapper under construction. %state and %context are its first parameters."""
+
+    def __init__(self, wanted: dict[str, Callable[..., Any]], meaning: Meaning) -> None:
+        self.builder = Builder()
+        self.lowering = Lowering(self.builder, wanted)
+        self.meaning = meaning
+        self.state = Value("p", "%state", element=("i64", "signed"))
+        self.context = Value("i", "%context")
+        self.control = self.csr(FP_CTL)
+        self.flags = self.builder.alloca("i64")
+        self.builder.store("i64", "0", self.flags)
+        self._draw()
+
+    def csr(self, number: int, context: Value | None = None) -> Value:
+        place = self.lowering.call(csr_index, [context or self.context, constant(number)])
+        return Value("i", self.builder.load("i64", self.builder.at("%state", "i64", place.text or "0")))
+
+    def supervisor_csr(self, number: int) -> Value:
+        index = at.CSRS + number
+        return Value("i", self.builder.load("i64", self.builder.at("%state", "i64", index)))
+
+    def word(self, index: int) -> str:
+        return self.builder.load("i64", self.builder.at("%state", "i64", index))
+
+    def _draw(self) -> None:
+        count, always = draws_of(self.meaning)
+        if not count:
+            return
+        do, skip = self.builder.name("draw"), self.builder.name("drawn")
+        if not always:
+            bit = self.builder.op(f"and i64 {self.control.text}, {1 << ESR_BIT}")
+            self.builder.branch(self.builder.op(f"icmp ne i64 {bit}, 0"), do, skip)
+            self.builder.label(do)
+        for place in range(0, 2 * count, 2):
+            self.lowering.call(draw, [self.state, self.context, constant(place)])
+        self.builder.label(skip)
+
+    def note(self, flags: str) -> None:
+        """OR into the flags of the whole instruction."""
+        text = self.builder.op(f"or i64 {self.builder.load('i64', self.flags)}, {flags}")
+        self.builder.store("i64", text, self.flags)
+
+    def finish(self, result: str) -> str:
+        """Record the flags and return."""
+        flags = self.builder.load("i64", self.flags)
+        yes, done = self.builder.name("flags"), self.builder.name("done")
+        fault = self.builder.alloca("i64")
+        self.builder.store("i64", "0", fault)
+        self.builder.branch(self.builder.op(f"icmp ne i64 {flags}, 0"), yes, done)
+        self.builder.label(yes)
+        bad = self.lowering.call(runtime.note_flags, [self.state, self.context, Value("i", flags)])
+        self.builder.store("i64", self.lowering.as_int(bad), fault)
+        self.builder.label(done)
+        text = self.builder.op(f"insertvalue {PAIR} undef, i64 {result}, 0")
+        text = self.builder.op(f"insertvalue {PAIR} {text}, i64 {self.builder.load('i64', fault)}, 1")
+        self.builder.end(f"ret {PAIR} {text}")
+        return text
+
+
+def _lanes(group: int, number: int, meaning: Meaning, wanted: dict[str, Callable[..., Any]]) -> str:
+    """Wrapper of a function of lanes: (state, context, lanes, x, y)."""
+    width = 16 if group == codes.GROUP_HALVES else 32
+    mask = (1 << width) - 1
+    work = _Wrapper(wanted, meaning)
+    build = work.builder
+    random = "0"
+    if draws_of(meaning)[0]:
+        high = build.op(f"shl i64 {work.word(at.RANDOM + 1)}, 32")
+        random = build.op(f"or i64 {work.word(at.RANDOM)}, {high}")
+    shift, out = build.alloca("i64"), build.alloca("i64")
+    build.store("i64", "0", shift)
+    build.store("i64", "0", out)
+    end = build.op(f"mul i64 %lanes, {width}")
+    head, body, done = build.name("head"), build.name("body"), build.name("end")
+    build.label(head)
+    at_shift = build.load("i64", shift)
+    build.branch(build.op(f"icmp slt i64 {at_shift}, {end}"), body, done)
+    build.label(body)
+
+    def lane(source: str, amount: str) -> Value:
+        return Value("i", build.op(f"and i64 {build.op(f'lshr i64 {source}, {amount}')}, {mask}"))
+
+    values = {
+        "x": lambda: lane("%x", at_shift),
+        "y": lambda: lane("%y", at_shift),
+        "lower": lambda: lane("%y", "0"),
+        "upper": lambda: lane("%y", str(width)),
+        "control": lambda: work.control,
+        "draw": lambda: Value("i", build.op(f"and i64 {build.op(f'lshr i64 {random}, {at_shift}')}, 65535")),
+    }
+    result = work.lowering.call(meaning.function, [values[name]() for name in meaning.parameters])
+    text = work.lowering.as_int(result)
+    work.note(build.op(f"lshr i64 {text}, 32"))
+    low = build.op(f"and i64 {text}, {mask}")
+    build.store(
+        "i64", build.op(f"or i64 {build.load('i64', out)}, {build.op(f'shl i64 {low}, {at_shift}')}"), out
+    )
+    build.store("i64", build.op(f"add i64 {at_shift}, {width}"), shift)
+    build.jump(head)
+    build.label(done)
+    work.finish(build.load("i64", out))
+    name = wrapper_name(group, number)
+    return build.text(f"define {PAIR} @{name}(ptr %state, i64 %context, i64 %lanes, i64 %x, i64 %y)")
+
+
+def _whole(
+    group: int,
+    number: int,
+    meaning: Meaning,
+    arguments: tuple[str, ...],
+    wanted: dict[str, Callable[..., Any]],
+) -> str:
+    """Wrapper of a function of whole registers: (state, context, x01, x23, y01, y23, immediate)."""
+    work = _Wrapper(wanted, meaning)
+    build = work.builder
+    halves = {"0": ("01", 0), "1": ("01", 32), "2": ("23", 0), "3": ("23", 32)}
+
+    def value(name: str) -> Value:
+        if name == "control":
+            return work.control
+        if name == "immediate":
+            return Value("i", "%immediate")
+        if name in _NUMBERED:
+            word = work.word(at.RANDOM + _NUMBERED[name] // 32)
+            shifted = build.op(f"lshr i64 {word}, {_NUMBERED[name] % 32}")
+            return Value("i", build.op(f"and i64 {shifted}, 65535"))
+        if name.startswith("random"):
+            return Value("i", work.word(at.RANDOM + int(name[6:])))
+        if name in _ARRAYS:
+            return work.lowering.expand(_ARRAYS[name], [work.state, work.context])
+        if name in _COMMON:
+            return work.lowering.expand(_COMMON[name], [work.state])
+        if name == "tas":
+            return work.csr(TAS)
+        if name == "number_format":
+            return Value("i", build.op(f"and i64 {work.csr(FP_NFMT).text}, 1"))
+        if name == "scale":
+            return work.lowering.call(signed_scale, [work.csr(FP_SCL)])
+        if name == "input_format":
+            return Value("i", build.op(f"and i64 {work.supervisor_csr(FP_INFMT).text}, 3"))
+        if name == "input_scale":
+            return work.lowering.call(signed_scale, [work.supervisor_csr(FP_ISCL)])
+        half, shift = halves[name[1]]
+        source = f"%{name[0]}{half}"
+        shifted = build.op(f"lshr i64 {source}, {shift}") if shift else source
+        return Value("i", build.op(f"and i64 {shifted}, 4294967295"))
+
+    result = work.lowering.call(meaning.function, [value(name) for name in arguments])
+    items = result.items if result.kind == "t" else (result,)
+    texts = [work.lowering.as_int(item) for item in items]
+    for text in texts:
+        work.note(build.op(f"lshr i64 {text}, 32"))
+    out = build.op(f"and i64 {texts[0]}, 4294967295")
+    if len(texts) == 2:
+        out = build.op(f"or i64 {out}, {build.op(f'shl i64 {texts[1]}, 32')}")
+    work.finish(out)
+    return build.text(
+        f"define {PAIR} @{wrapper_name(group, number)}"
+        "(ptr %state, i64 %context, i64 %x01, i64 %x23, i64 %y01, i64 %y23, i64 %immediate)"
+    )
+
+
+def _lower_call_worker(lowering: Lowering, arguments: list[Value]) -> Value:
+    function = lowering.builder.op(f"inttoptr i64 {lowering.as_int(arguments[0])} to ptr")
+    texts = f"ptr {arguments[1].text}, i64 {lowering.as_int(arguments[2])}, ptr {arguments[3].text}"
+    return Value("i", lowering.builder.op(f"call i64 {function}({texts})"))
+
+
+special(runtime.call_worker)(_lower_call_worker)
+
+
+def _lower_widened(lowering: Lowering, arguments: list[Value]) -> Value:
+    half = lowering.builder.op(f"trunc i64 {lowering.as_int(arguments[0])} to i16")
+    return Value(
+        "f", lowering.builder.op(f"fpext half {lowering.builder.op(f'bitcast i16 {half} to half')} to double")
+    )
+
+
+def library_source(native_halves: bool) -> str:
+    """The library as LLVM text. `native_halves`: the CPU converts half precision itself."""
+    if native_halves:
+        special(runtime.widened)(_lower_widened)
+    wanted: dict[str, Callable[..., Any]] = {symbol(function): function for function in RUNTIME}
+    public = set(wanted)
+    parts: list[str] = []
+    externals: dict[str, str] = {}
+    groups = instruction_tables().groups
+    for group in (codes.GROUP_HALVES, codes.GROUP_SINGLES, codes.GROUP_WHOLE, codes.GROUP_STATE):
+        for number, meaning in enumerate(groups[group].functions):
+            if group in (codes.GROUP_HALVES, codes.GROUP_SINGLES):
+                parts.append(_lanes(group, number, meaning, wanted))
+            else:
+                parts.append(_whole(group, number, meaning, groups[group].arguments[number], wanted))
+    done: set[str] = set()
+    while len(done) < len(wanted):
+        for name, function in list(wanted.items()):
+            if name in done:
+                continue
+            done.add(name)
+            builder = Builder()
+            text = Lowering(builder, wanted).define(function, "" if name in public else "internal")
+            parts.append(text)
+            externals |= builder.externals
+    return "\n".join([*externals.values(), *parts])

@@ -1,0 +1,500 @@
+"""Native functions around translated workers. Plain Python here; compiled with `lowering`.
+
+A launch is executed worker by worker. That equals lock-step if no worker touches a word that another one
+stores, so all loads and stores are recorded, with the memory they change, and the launch is undone if two
+workers meet, or if anything happens that ends a launch early. The other engine then repeats it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from ...isa.meaning.arrays import Integers, word_at
+from ...isa.meaning.bits import WORD, single_value
+from ...isa.meaning.float16 import half_value, round_half
+from ...isa.meaning.prng import seeded
+from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_END
+from ...machine.timing import WORKER_SLOTS
+from .. import state as at
+from ..engine_registers import (
+    CCCSLOAD,
+    FP_CLR,
+    FP_CTL,
+    FP_STS,
+    PRNG,
+    PRNG_SEED,
+    ZAACC,
+    clear_accumulators,
+    csr_index,
+)
+from ..engine_worker import leave
+from ..pointers import (
+    accumulators,
+    bytes_at,
+    half_weights,
+    integers_at,
+    marks_at,
+    memory_words,
+    weight_words,
+    words_at,
+)
+from ..stops import STOP_ASSISTANCE
+from . import scratch as sc
+
+GENERAL_BITS = 7 << 16 | 1 << 19
+"""Bits of $FP_CTL that the plain flavour knows to be zero: rounding mode and stochastic rounding."""
+GIVE_UP = 8
+"""Failures without a success after which a translation is not tried again."""
+
+
+def call_worker(function: int, state: Integers, context: int, scratch: Integers) -> int:
+    """Call a translated worker by address; 1 if it could not be carried through."""
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+    return int(prototype(function)(state.ctypes.data, context, scratch.ctypes.data))
+
+
+def widened(half: int) -> float:
+    """`half_value`, as one machine instruction where there is one."""
+    return half_value(half)
+
+
+# ---- recording accesses
+
+
+def mark_page(line: Integers, first: int, last: int) -> int:
+    """Set the bits first..last of one line."""
+    word, end = first >> 6, last >> 6
+    low, high = -1 << (first & 63), ~(-2 << (last & 63))
+    if word == end:
+        line[word] |= low & high
+        return 0
+    line[word] |= low
+    word += 1
+    while word < end:
+        line[word] = -1
+        word += 1
+    line[end] |= high
+    return 0
+
+
+def mark(scratch: Integers, store: int, offset: int, size: int) -> int:
+    """Record an access of the running worker to `size` bytes at an offset in tile memory."""
+    first, last = offset >> 2, (offset + size - 1) >> 2
+    page, end = first >> sc.PAGE_LOG, last >> sc.PAGE_LOG
+    dirty = bytes_at(scratch[sc.DIRTY])
+    line = scratch[sc.BITS] + (2 * scratch[sc.WORKER] + store) * 64
+    while page <= end:
+        if dirty[page] == 0:
+            dirty[page] = 1
+            integers_at(scratch[sc.DIRTY_LIST])[scratch[sc.DIRTY_COUNT]] = page
+            scratch[sc.DIRTY_COUNT] += 1
+        begin = page << sc.PAGE_LOG
+        mark_page(
+            integers_at(line + page * 768), max(first - begin, 0), min(last - begin, (1 << sc.PAGE_LOG) - 1)
+        )
+        page += 1
+    return 0
+
+
+def copy_integers(target: Integers, source: Integers, count: int) -> int:
+    for index in range(count):
+        target[index] = source[index]
+    return 0
+
+
+def save_blocks(scratch: Integers, offset: int, size: int) -> int:
+    """Keep the present contents of all blocks a store may change."""
+    block, end = offset >> sc.BLOCK_LOG, (offset + size - 1) >> sc.BLOCK_LOG
+    saved = bytes_at(scratch[sc.SAVED])
+    while block <= end:
+        if saved[block] == 0:
+            saved[block] = 1
+            integers_at(scratch[sc.SAVED_LIST])[scratch[sc.SAVED_COUNT]] = block
+            copy_integers(
+                integers_at(scratch[sc.COPIES] + (scratch[sc.SAVED_COUNT] << sc.BLOCK_LOG)),
+                integers_at(scratch[sc.MEMORY] + (block << sc.BLOCK_LOG)),
+                1 << (sc.BLOCK_LOG - 3),
+            )
+            scratch[sc.SAVED_COUNT] += 1
+        block += 1
+    return 0
+
+
+def store_in_code_region(scratch: Integers, address: int, size: int) -> int:
+    """Forget decoded words that a store replaces; 1 if the running code is among them."""
+    if address < scratch[sc.CODE_HIGH] and address + size > scratch[sc.CODE_LOW]:
+        return 1
+    marks = marks_at(scratch[sc.DECODED])
+    end = min(address + size, REGION1_BASE)
+    for index in range((address - TILE_BASE) >> 2, (end - TILE_BASE + 3) >> 2):
+        marks[index] = 0
+    return 0
+
+
+def prepare_load(scratch: Integers, address: int, size: int) -> int:
+    """A worker is about to load from these bytes; 1 if they are not all in memory."""
+    if address < TILE_BASE or address + size > TILE_END:
+        return 1
+    return mark(scratch, 0, address - TILE_BASE, size)
+
+
+def prepare_store(scratch: Integers, address: int, size: int) -> int:
+    """A worker is about to store to these bytes; 1 if that needs the other engine."""
+    if address < TILE_BASE or address + size > TILE_END:
+        return 1
+    if address < REGION1_BASE and store_in_code_region(scratch, address, size):
+        return 1
+    save_blocks(scratch, address - TILE_BASE, size)
+    return mark(scratch, 1, address - TILE_BASE, size)
+
+
+def prepare_loads(scratch: Integers, address: int, step: int, count: int, size: int) -> int:
+    """`count` > 0 loads of `size` bytes, `step` bytes apart."""
+    last = address + (count - 1) * step
+    low, high = min(address, last), max(address, last) + size
+    if low < TILE_BASE or high > TILE_END:
+        return 1
+    if abs(step) <= size:
+        return mark(scratch, 0, low - TILE_BASE, high - low)
+    for index in range(count):
+        mark(scratch, 0, address + index * step - TILE_BASE, size)
+    return 0
+
+
+def prepare_stores(scratch: Integers, address: int, step: int, count: int, size: int) -> int:
+    """`count` > 0 stores of `size` bytes, `step` bytes apart."""
+    last = address + (count - 1) * step
+    low, high = min(address, last), max(address, last) + size
+    if low < TILE_BASE or high > TILE_END:
+        return 1
+    if low < REGION1_BASE and store_in_code_region(scratch, low, high - low):
+        return 1
+    save_blocks(scratch, low - TILE_BASE, high - low)
+    if abs(step) <= size:
+        return mark(scratch, 1, low - TILE_BASE, high - low)
+    for index in range(count):
+        mark(scratch, 1, address + index * step - TILE_BASE, size)
+    return 0
+
+
+def races(scratch: Integers) -> int:
+    """Not zero if a word that one worker stored was touched by another. Clears all records."""
+    found = 0
+    dirty = bytes_at(scratch[sc.DIRTY])
+    pages = integers_at(scratch[sc.DIRTY_LIST])
+    for item in range(scratch[sc.DIRTY_COUNT]):
+        page = pages[item]
+        dirty[page] = 0
+        lines = integers_at(scratch[sc.BITS] + page * 768)
+        for index in range(sc.LINE):
+            touched = 0
+            stored = 0
+            for worker in range(6):
+                load = lines[index + 16 * worker]
+                store = lines[index + 16 * worker + 8]
+                found |= (store & touched) | (load & stored)
+                touched |= load | store
+                stored |= store
+        for index in range(sc.LINE * sc.PAGE_LINES):
+            lines[index] = 0
+    scratch[sc.DIRTY_COUNT] = 0
+    return found
+
+
+# ---- control registers and flags
+
+
+def note_flags(state: Integers, context: int, flags: int) -> int:
+    """Sticky flags; 1 if the instruction is an exception or has no known meaning."""
+    if flags & 8:
+        return 1
+    state[csr_index(context, FP_STS)] |= flags & 7
+    return 1 if flags & state[csr_index(context, FP_CTL)] & 7 else 0
+
+
+def narrow(state: Integers, context: int, w0: int, w1: int, w2: int, w3: int) -> tuple[int, int]:
+    """Four singles rounded to halves, to nearest; the halves in one integer, and 1 after an exception."""
+    a = round_half(single_value(w0), control_of(state, context), 0)
+    b = round_half(single_value(w1), control_of(state, context), 0)
+    c = round_half(single_value(w2), control_of(state, context), 0)
+    d = round_half(single_value(w3), control_of(state, context), 0)
+    fault = note_flags(state, context, (a | b | c | d) >> 32)
+    low = (a & 0xFFFF) | ((b & 0xFFFF) << 16)
+    return low | ((c & 0xFFFF) << 32) | ((d & 0xFFFF) << 48), fault
+
+
+def control_of(state: Integers, context: int) -> int:
+    return int(state[csr_index(context, FP_CTL)])
+
+
+def upper_put(state: Integers, context: int, number: int, value: int) -> int:
+    """`uput` to a register that exists."""
+    if number == FP_CLR:
+        state[csr_index(context, FP_STS)] &= ~value & 7
+        if value & ZAACC:
+            clear_accumulators(accumulators(state, context))
+    elif number == PRNG_SEED:
+        for place in range(4):
+            state[csr_index(context, PRNG) + place] = seeded(value, place)
+    state[csr_index(context, number)] = value
+    return 0
+
+
+# ---- launches
+
+
+def backup(state: Integers, scratch: Integers) -> int:
+    """Keep what workers may change beside memory."""
+    kept = integers_at(scratch[sc.BACKUP])
+    registers = at.REGISTER_STRIDE * (at.CONTEXTS - 1)
+    for index in range(registers):
+        kept[index] = state[at.REGISTER_STRIDE + index]
+    cells = integers_at(state[at.ACCUMULATORS])
+    for index in range(96):
+        kept[registers + index] = cells[index]
+    place = registers + 96
+    for context in range(1, at.CONTEXTS):
+        for index in range(8):
+            kept[place + index] = state[csr_index(context, index)]
+        for index in range(16):
+            kept[place + 8 + index] = state[csr_index(context, 256 + index)]
+        place += 24
+    return 0
+
+
+def undo(state: Integers, scratch: Integers) -> int:
+    """Everything as before the launch."""
+    kept = integers_at(scratch[sc.BACKUP])
+    registers = at.REGISTER_STRIDE * (at.CONTEXTS - 1)
+    for index in range(registers):
+        state[at.REGISTER_STRIDE + index] = kept[index]
+    cells = integers_at(state[at.ACCUMULATORS])
+    for index in range(96):
+        cells[index] = kept[registers + index]
+    place = registers + 96
+    for context in range(1, at.CONTEXTS):
+        for index in range(8):
+            state[csr_index(context, index)] = kept[place + index]
+        for index in range(16):
+            state[csr_index(context, 256 + index)] = kept[place + 8 + index]
+        place += 24
+    blocks = integers_at(scratch[sc.SAVED_LIST])
+    for item in range(scratch[sc.SAVED_COUNT]):
+        copy_integers(
+            integers_at(state[at.MEMORY] + (blocks[item] << sc.BLOCK_LOG)),
+            integers_at(scratch[sc.COPIES] + (item << sc.BLOCK_LOG)),
+            1 << (sc.BLOCK_LOG - 3),
+        )
+    return 0
+
+
+def forget_saved(scratch: Integers) -> int:
+    """The launch is settled: no block is saved any more."""
+    saved = bytes_at(scratch[sc.SAVED])
+    blocks = integers_at(scratch[sc.SAVED_LIST])
+    for item in range(scratch[sc.SAVED_COUNT]):
+        saved[blocks[item]] = 0
+    scratch[sc.SAVED_COUNT] = 0
+    return 0
+
+
+def same_code(state: Integers, record: Integers) -> int:
+    """1 if the tile's code is the code this translation was made from."""
+    segments = integers_at(record[sc.SEGMENTS])
+    for item in range(record[sc.SEGMENT_COUNT]):
+        have = words_at(state[at.MEMORY] + 4 * segments[sc.SEGMENT * item])
+        want = words_at(segments[sc.SEGMENT * item + 2])
+        difference = 0
+        for index in range(segments[sc.SEGMENT * item + 1]):
+            difference |= have[index] ^ want[index]
+        if difference:
+            return 0
+    return 1
+
+
+def find_translation(state: Integers, scratch: Integers, context: int) -> int:
+    """Number of the translation for a worker at its entry, 0 if there is none."""
+    entry = state[at.PCS + context]
+    flavour = 1 if state[csr_index(context, FP_CTL)] & GENERAL_BITS else 0
+    number = integers_at(scratch[sc.HEADS])[(entry - TILE_BASE) >> 2]
+    while number:
+        record = integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * number)
+        known = record[sc.FLAVOUR]
+        # General code serves every setting, and is made where plain code would not do.
+        if (known == flavour or known == sc.GENERAL) and same_code(state, record):
+            return int(number)
+        number = record[sc.NEXT]
+    scratch[sc.MISSING] = entry
+    scratch[sc.MISSING_FLAVOUR] = flavour
+    return 0
+
+
+def run_each(state: Integers, scratch: Integers) -> int:
+    """Run every waiting worker to its exit; 1 if one could not be carried through, 2 if code is missing."""
+    budget = state[at.BUDGET]
+    previous_entry = -1
+    number = 0
+    for context in range(1, at.CONTEXTS):
+        waiting = False
+        for slot in range(WORKER_SLOTS):
+            if state[at.OWNERS + slot] == context:
+                waiting = True
+        place = sc.OUTCOMES + 4 * (context - 1)
+        scratch[place] = 0
+        if waiting:
+            if state[at.STARTS + context] != state[at.FIRSTS + context]:
+                return 1
+            if state[at.PCS + context] != previous_entry:
+                number = find_translation(state, scratch, context)
+                previous_entry = state[at.PCS + context]
+            if number == 0:
+                return 2
+            record = integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * number)
+            if record[sc.FUNCTION] == 0:
+                return 1
+            if record[sc.FAILURES] >= GIVE_UP and record[sc.FAILURES] > record[sc.SUCCESSES]:
+                return 1
+            scratch[sc.CODE_LOW] = record[sc.LOW]
+            scratch[sc.CODE_HIGH] = record[sc.HIGH]
+            scratch[sc.WORKER] = context - 1
+            scratch[sc.LIMIT] = budget + scratch[sc.OVERRUN]
+            if call_worker(record[sc.FUNCTION], state, context, scratch):
+                record[sc.FAILURES] += 1
+                return 1
+            scratch[sc.USED] = number
+            budget -= scratch[sc.ISSUES]
+            if budget + scratch[sc.OVERRUN] < 0:
+                return 1
+            for index in range(4):
+                scratch[place + index] = scratch[sc.SLOTS + index]
+    return 0
+
+
+def exit_cycle(state: Integers, scratch: Integers, context: int) -> int:
+    """Cycle of a worker's exit, or -1 if it did not run."""
+    slots = scratch[sc.OUTCOMES + 4 * (context - 1)]
+    return state[at.STARTS + context] + WORKER_SLOTS * (slots - 1) if slots else -1
+
+
+def earliest_exit(state: Integers, scratch: Integers) -> int:
+    """The context that leaves first of those not yet settled, 0 if there is none."""
+    found = 0
+    earliest = -1
+    for context in range(1, at.CONTEXTS):
+        cycle = exit_cycle(state, scratch, context)
+        if cycle >= 0 and (found == 0 or cycle < earliest):
+            found = context
+            earliest = cycle
+    return found
+
+
+def settle(state: Integers, scratch: Integers) -> int:
+    """What the exits of all workers leave behind, in the order in which they happen."""
+    context = earliest_exit(state, scratch)
+    while context:
+        place = sc.OUTCOMES + 4 * (context - 1)
+        cycle = exit_cycle(state, scratch, context)
+        leave(state, context, cycle, scratch[place + 2] != 0)
+        state[at.STARTS + context] = cycle + WORKER_SLOTS
+        state[at.COUNTS + context] += scratch[place + 1]
+        state[at.BUDGET] -= scratch[place + 1]
+        scratch[sc.NATIVE_ISSUES] += scratch[place + 1]
+        state[at.PCS + context] = scratch[place + 3]
+        state[at.WORKER_CLOCK] = cycle + 1
+        scratch[place] = 0
+        context = earliest_exit(state, scratch)
+    return 0
+
+
+def run_launch(state: Integers, scratch: Integers) -> int:
+    """The supervisor waits for its workers: run them. 1 to ask for a translation, 0 otherwise."""
+    scratch[sc.MEMORY] = state[at.MEMORY]
+    scratch[sc.DECODED] = state[at.DECODED]
+    backup(state, scratch)
+    outcome = run_each(state, scratch)
+    race = races(scratch)
+    if outcome == 0 and race == 0:
+        forget_saved(scratch)
+        settle(state, scratch)
+        scratch[sc.PHASES] += 1
+        integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * scratch[sc.USED])[sc.SUCCESSES] += 1
+        return 0
+    undo(state, scratch)
+    forget_saved(scratch)
+    if outcome == 2:
+        state[at.STOP] = STOP_ASSISTANCE
+        state[at.STOP_DETAIL] = scratch[sc.MISSING]
+        state[at.STOP_ADDRESS] = scratch[sc.MISSING_FLAVOUR]
+        return 1
+    if outcome == 0:
+        scratch[sc.RACES] += 1
+        integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * scratch[sc.USED])[sc.FAILURES] += 1
+    else:
+        scratch[sc.UNDONE] += 1
+    return 0
+
+
+# ---- the supervisor's weight loads
+
+
+def load_entry(state: Integers, entry: int, low: int, high: int) -> int:
+    """One weight entry, raw and as halves."""
+    raw, halves = weight_words(state), half_weights(state)
+    raw[2 * entry] = low
+    raw[2 * entry + 1] = high
+    base = 64 * (entry & 3) + (entry >> 2)
+    halves[base] = widened(low & 0xFFFF)
+    halves[base + 16] = widened(low >> 16)
+    halves[base + 32] = widened(high & 0xFFFF)
+    halves[base + 48] = widened(high >> 16)
+    return 0
+
+
+def load_weights_run(state: Integers, scratch: Integers) -> int:
+    """Execute the `ld64putcs` and `ld128putcs` at the supervisor's program counter, if there are any."""
+    pc = state[at.PCS]
+    if pc < TILE_BASE or pc & 3 or state[at.WINDOW] or state[at.ACTIVE] or state[at.WATCHING]:
+        return 0
+    words = memory_words(state)
+    address = state[csr_index(0, CCCSLOAD)]
+    cycle = max(state[at.CLOCK], state[at.CSR_READY + CCCSLOAD])
+    budget = state[at.BUDGET]
+    count = 0
+    while pc < REGION1_BASE and count < budget:
+        word = word_at(words, (pc - TILE_BASE) >> 2)
+        entries = 0
+        if word & scratch[sc.LD128PUTCS_MASK] == scratch[sc.LD128PUTCS_FIXED]:
+            entries = 2
+        elif word & scratch[sc.LD64PUTCS_MASK] == scratch[sc.LD64PUTCS_FIXED]:
+            entries = 1
+        first = word & 0xFF
+        size = 8 * entries
+        bad = entries == 0 or first + entries > 64 or address < TILE_BASE or address > TILE_END - size
+        if bad or address & (size - 1) or (entries == 2 and address < REGION1_BASE):
+            break
+        index = (address - TILE_BASE) >> 2
+        load_entry(state, first, word_at(words, index), word_at(words, index + 1))
+        if entries == 2:
+            load_entry(state, first + 1, word_at(words, index + 2), word_at(words, index + 3))
+        address += size
+        count += 1
+        pc += 4
+    if count:
+        state[csr_index(0, CCCSLOAD)] = address & WORD
+        state[at.CLOCK] = cycle + count
+        state[at.COUNTS] += count
+        state[at.BUDGET] -= count
+        state[at.PCS] = pc
+    return 0
+
+
+def assist(state: Integers) -> int:
+    """Called before each step of the supervisor: do what can be done natively. 1 to stop for a translation."""
+    if state[at.CHECKS] & at.CHECK_POISON:
+        return 0
+    scratch = integers_at(state[at.ASSISTANCE + 1])
+    if state[at.WAITING]:
+        if state[at.ACTIVE]:
+            return run_launch(state, scratch)
+        return 0
+    return load_weights_run(state, scratch)

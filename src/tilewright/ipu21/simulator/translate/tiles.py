@@ -1,0 +1,245 @@
+"""Tiles whose workers run as translated native code; everything else in the compiled engine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...machine.memory import TILE_BASE
+from .. import state as at
+from ..checks import Checks
+from ..compile import engine
+from ..engine import Engine
+from ..stops import STOP_ASSISTANCE, Stop
+from ..tile import Tile
+from . import scratch as sc
+from .emit import changes_control, module_source
+from .library import RUNTIME, library_source, wrapper_name
+from .lowering import symbol
+from .native import FULL, LIGHT, binding, compile_module, native_halves
+from .program import TooLarge, program
+
+_FEW = 16
+"""Below this many tiles a second thread costs more than it brings."""
+_CHUNK = 32
+"""Tiles per call of the engine and thread."""
+_OVERRUN = 20_000_000
+"""Issues by which a launch may exceed the budget of a run."""
+_FIRST_RECORDS = 1024
+"""Most translations of one process; further code is left to the compiled engine."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What has run natively so far, over all threads.
+
+    Attributes:
+        issues: worker issues (a bundle counts once). launches: launches carried through.
+        races: launches undone because workers shared words. undone: for other reasons.
+        translations: translated entries.
+    """
+
+    issues: int
+    launches: int
+    races: int
+    undone: int
+    translations: int
+
+
+class Translator:
+    """All translations of this process, and the tables through which native code finds them."""
+
+    def __init__(self) -> None:
+        from .. import codes
+        from ..instruction_tables import instruction_tables
+
+        self.heads: NDArray[np.int64] = np.zeros(sc.REGION0_WORDS, dtype=np.int64)
+        self.records: NDArray[np.int64] = np.zeros((_FIRST_RECORDS, sc.RECORD), dtype=np.int64)
+        self._count = 0
+        self._keep: list[Any] = []
+        self._segments: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
+        self._lock = threading.Lock()
+        self._scratches: list[sc.Scratch] = []
+        self._local = threading.local()
+        halves = native_halves()
+        self._library, _ = compile_module("library", lambda: library_source(halves), FULL)
+        llvm = binding()
+        names = [symbol(function) for function in RUNTIME]
+        for group in (codes.GROUP_HALVES, codes.GROUP_SINGLES, codes.GROUP_WHOLE, codes.GROUP_STATE):
+            count = len(instruction_tables().groups[group].functions)
+            names += [wrapper_name(group, number) for number in range(count)]
+        for name in names:
+            llvm.add_symbol(name, self._library.address(name))
+        self.assist = self._library.address("tw.runtime.assist")
+
+    def scratch(self) -> sc.Scratch:
+        """This thread's working memory."""
+        mine = getattr(self._local, "scratch", None)
+        if mine is None:
+            mine = self._local.scratch = sc.Scratch(self.heads, self.records)
+            self._scratches.append(mine)
+        return cast("sc.Scratch", mine)
+
+    def statistics(self) -> Statistics:
+        totals = [
+            sum(int(item.words[place]) for item in self._scratches)
+            for place in (sc.NATIVE_ISSUES, sc.PHASES, sc.RACES, sc.UNDONE)
+        ]
+        return Statistics(*totals, self._count)
+
+    def translate(self, tile: Tile, entry: int, flavour: int) -> None:
+        """Make a translation of the tile's code at an entry known to native code."""
+        code = tile.memory[: 4 * sc.REGION0_WORDS].view(np.uint32)
+        with self._lock:
+            if self._known(code, entry, flavour):
+                # Another tile of the same batch has asked before.
+                return
+            if self._count + 1 >= len(self.records):
+                # No room: from here on such entries are met again and again, and left to the other engine.
+                self._refuse(entry)
+                return
+            self._add(code.copy(), entry, flavour)
+
+    def _known(self, code: NDArray[np.uint32], entry: int, flavour: int) -> bool:
+        number = int(self.heads[(entry - TILE_BASE) >> 2])
+        while number:
+            record = self.records[number]
+            if int(record[sc.FLAVOUR]) in (flavour, sc.GENERAL):
+                segments = self._segments[number]
+                if all(np.array_equal(code[begin : begin + len(want)], want) for begin, want in segments):
+                    return True
+            number = int(record[sc.NEXT])
+        return False
+
+    def _refuse(self, entry: int) -> None:
+        index = (entry - TILE_BASE) >> 2
+        record = self.records[len(self.records) - 1]
+        record[:] = 0
+        record[sc.FLAVOUR] = sc.GENERAL
+        record[sc.NEXT] = 0
+        self.heads[index] = len(self.records) - 1
+
+    def _add(self, code: NDArray[np.uint32], entry: int, flavour: int) -> None:
+        function = 0
+        ranges: list[tuple[int, int]] = [(entry, 1)]
+        try:
+            found = program(code, entry)
+        except TooLarge:
+            flavour = sc.GENERAL
+        else:
+            ranges = found.ranges
+            if changes_control(found):
+                flavour = sc.GENERAL
+            digest = hashlib.sha256(repr((entry, flavour, sorted(found.returns), found.ranges)).encode())
+            for address, words in ranges:
+                digest.update(code[(address - TILE_BASE) >> 2 :][:words].tobytes())
+            name = "worker"
+            compiled, _ = compile_module(
+                digest.hexdigest()[:32],
+                lambda: module_source(found, flavour, native_halves(), name),
+                LIGHT,
+            )
+            self._keep.append(compiled)
+            function = compiled.address(name)
+        self._count += 1
+        number = self._count
+        segments = np.zeros((len(ranges), sc.SEGMENT), dtype=np.int64)
+        for row, (address, words) in zip(segments, ranges, strict=True):
+            expected = code[(address - TILE_BASE) >> 2 :][:words].copy()
+            self._segments.setdefault(number, []).append(((address - TILE_BASE) >> 2, expected))
+            row[:] = (address - TILE_BASE) >> 2, words, expected.ctypes.data
+        self._keep.append(segments)
+        index = (entry - TILE_BASE) >> 2
+        record = self.records[number]
+        record[sc.NEXT] = self.heads[index]
+        record[sc.SEGMENTS], record[sc.SEGMENT_COUNT] = segments.ctypes.data, len(ranges)
+        record[sc.FLAVOUR], record[sc.FUNCTION] = flavour, function
+        record[sc.LOW] = min((address for address, _ in ranges), default=0)
+        record[sc.HIGH] = max((address + 4 * words for address, words in ranges), default=0)
+        # Published last: other threads read the table without a lock.
+        self.heads[index] = number
+
+
+_TRANSLATOR: Translator | None = None
+_ONCE = threading.Lock()
+
+
+def translator() -> Translator:
+    """This process's translator; the library is compiled or loaded on first use."""
+    global _TRANSLATOR
+    with _ONCE:
+        if _TRANSLATOR is None:
+            _TRANSLATOR = Translator()
+        return _TRANSLATOR
+
+
+def run_translated(
+    tiles: Sequence[Tile], *, budget: int | None = None, overrun: int = _OVERRUN
+) -> list[Stop]:
+    """Run each tile to its next stop, as `batch.run_tiles` does.
+
+    Args:
+        budget: instructions per tile; default from its checks.
+        overrun: how far a launch that began within the budget may exceed it. 0 makes budgets exact.
+    """
+    run = engine().run_tiles
+    mine = translator()
+    scratch = mine.scratch()
+    scratch.words[sc.OVERRUN] = overrun
+    stops: list[Stop | None] = [None] * len(tiles)
+    for tile in tiles:
+        tile.set_budget(tile.checks.budget if budget is None else budget)
+        _assist(tile, mine.assist, scratch.address)
+    pending = list(range(len(tiles)))
+    try:
+        while pending:
+            addresses = np.array([tiles[index].state_address for index in pending], dtype=np.int64)
+            run(int(addresses.ctypes.data), len(addresses))
+            for index in pending:
+                tile = tiles[index]
+                if tile._state[at.STOP] == STOP_ASSISTANCE:
+                    wanted = tile._state[at.STOP_DETAIL], tile._state[at.STOP_ADDRESS]
+                    mine.translate(tile, int(wanted[0]), int(wanted[1]))
+                else:
+                    stops[index] = tile.take_stop()
+            pending = [index for index in pending if stops[index] is None]
+    finally:
+        for tile in tiles:
+            _assist(tile, 0, 0)
+    return [stop for stop in stops if stop is not None]
+
+
+def _assist(tile: Tile, function: int, scratch: int) -> None:
+    """Let a native function act in a tile, or none."""
+    tile._state[at.ASSISTANCE], tile._state[at.ASSISTANCE + 1] = function, scratch
+
+
+class TranslatedTiles:
+    """Makes tiles and runs them natively where that is possible, in threads."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+        self._threads = min(len(os.sched_getaffinity(0)), 8) if hasattr(os, "sched_getaffinity") else 1
+
+    def make(self, physical: int) -> Engine:
+        return Tile(physical, checks=self._checks)
+
+    def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
+        mine = cast("Sequence[Tile]", tiles)
+        # Compiled here, once, before any thread asks for it.
+        engine()
+        translator()
+        if len(mine) < _FEW or self._threads == 1:
+            return run_translated(mine, budget=budget)
+        chunks = [mine[begin : begin + _CHUNK] for begin in range(0, len(mine), _CHUNK)]
+        with ThreadPoolExecutor(self._threads) as pool:
+            done = list(pool.map(lambda chunk: run_translated(chunk, budget=budget), chunks))
+        return [stop for stops in done for stop in stops]

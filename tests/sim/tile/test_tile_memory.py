@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tile_programs import DATA, DATA1, run, run_workers, stop_of, tile_of, worker_stop
+from tile_programs import DATA, DATA1, run, run_workers, stop_of, tile_of, words_array, worker_stop
 
 from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.stops import ExceptionKind, Stop, StopKind
@@ -266,3 +266,43 @@ def test_endless_loops_use_up_the_budget() -> None:
     endless = tile_of(loop, {2: DATA})
     assert endless.run(budget=1000).kind is StopKind.BUDGET
     assert endless.run(budget=1000).kind is StopKind.BUDGET
+
+
+def test_dense_and_sparse_load() -> None:
+    words = worker(
+        f"""
+        setzi $m3, {DATA + 0x8000}
+        setzi $m4, 0x50010
+        setzi $a0, 99
+        ld64a32 $a0:3, $m3++, $m1, $m4
+        st64 $a0:1, $m2, $m15, 0
+        st64 $a2:3, $m2, $m15, 1
+        st32 $m3, $m2, $m15, 4
+        st32 $m4, $m2, $m15, 5
+        """,
+        6,
+        {DATA + 0x8000: words_array(7, 8)},
+    )
+    # Only the low half of the delta register counts, and it stays.
+    assert words == [99, little(*BYTES[16:20]), 7, 8, DATA + 0x8008, 0x50010]
+
+
+def test_two_half_loads_with_mini_deltas() -> None:
+    words = worker(
+        """
+        setzi $m3, 4
+        setzi $m4, 10
+        shl $m4, $m4, 16
+        add $m3, $m3, $m4
+        setzi $m5, 0x23
+        ldb16b16 $a0:1, $m1, $m3++, $m5>>
+        ldb16b16 $a2:3, $m1, $m3++, $m5>>
+        st64 $a0:1, $m2, $m15, 0
+        st64 $a2:3, $m2, $m15, 1
+        st32 $m3, $m2, $m15, 4
+        st32 $m5, $m2, $m15, 5
+        """,
+        6,
+    )
+    halves = [little(*BYTES[at : at + 2]) * 0x10001 for at in (4, 10, 6, 16)]
+    assert words == [*halves, 8 | 20 << 16, 0]

@@ -12,6 +12,7 @@ import pytest
 from tile_programs import DATA, WORKERS, image, run, tile_of
 
 from tilewright.errors import UsageError
+from tilewright.ipu21.isa import csrs
 from tilewright.ipu21.simulator.batch import run_tiles
 from tilewright.ipu21.simulator.compile import cache_root, engine, engine_digest
 from tilewright.ipu21.simulator.single import FunctionError, run_function
@@ -179,3 +180,63 @@ def test_many_worker_runs() -> None:
     assert len(spans) == 3000 and (spans["end"] - spans["begin"] == 1).all()
     first = spans["begin"][spans["context"] == 1]
     assert (np.diff(first) == first[1] - first[0]).all()
+
+
+def test_context_status_is_live() -> None:
+    body = """
+    setzi $m0, w
+    get $m3, $CTXT_STS
+    run $m0, $m2, 0
+    run $m0, $m2, 0
+    get $m4, $CTXT_STS
+    sync 2
+    get $m5, $CTXT_STS
+    br $m10
+.align 8
+w:  nop
+    exitz $m15
+"""
+    tile = run(body, {2: DATA}).tile
+    assert tile.m[0, 3:6].tolist() == [0b1, 0b010101, 0b1]
+    assert tile.csr(csrs.CTXT_STS) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "context", "cause", "status"),
+    [
+        ("trap 0", 1, 2, 2),
+        ("trap 1", 1, 3, 2),
+        ("ld32 $m1, $m15, $m15, 0", 1, 8, 3),
+        ("setzi $m1, 0x80000\nbr $m1", 1, 10, 3),
+        ("get $m1, 0xf0", 1, 9, 3),
+        ("setzi $a0, 2\nuput $FP_CTL, $a0\nf32oox $a1, $a15", 1, 5, 3),
+        (f"setzi $m4, {DATA}\nsetzi $m5, {DATA}\nld2x64pace $a0:1, $a2:3, $m4:5+=, $m15, 0", 1, 6, 3),
+        (".long 0x53000000", 1, 12, 3),
+    ],
+)
+def test_exceptions_leave_their_cause_in_the_status_registers(
+    body: str, context: int, cause: int, status: int
+) -> None:
+    tile = tile_of(f"{WORKERS}{body}\nexitz $m15\n", {2: DATA})
+    stop = tile.run()
+    assert (stop.kind, stop.context, stop.cause) == (StopKind.EXCEPTION, context, cause)
+    wsr = tile.csr(csrs.WSR, context)
+    assert (wsr >> 4 & 15, wsr & 7, wsr >> 9 & 1) == (cause, context - 1, 0)
+    assert tile.csr(csrs.SSR) >> 4 & 15 == 0
+    state = tile.csr(csrs.CTXT_STS)
+    assert state >> 2 * context & 3 == status
+    # The supervisor waits in `sync 2`; the other workers are still active.
+    assert state & 3 == 0 and state >> 4 & 3 == 1
+
+
+def test_an_exception_in_a_repeat_is_marked() -> None:
+    body = "nop\nrpt 3, 0\n{ ld32 $m1, $m15, $m15, 0 ; fnop }"
+    tile = tile_of(f"{WORKERS}{body}\nexitz $m15\n", {2: DATA})
+    assert tile.run().kind is StopKind.EXCEPTION
+    assert tile.csr(csrs.WSR, 1) >> 4 & 0x3F == 8 | 1 << 5
+
+
+def test_the_supervisors_exception() -> None:
+    tile = tile_of("trap 0\nbr $m10")
+    tile.run()
+    assert (tile.csr(csrs.SSR) >> 4 & 15, tile.csr(csrs.CTXT_STS)) == (2, 2)

@@ -303,8 +303,12 @@ def test_stochastic_rounding_draws_once_per_instruction() -> None:
     assert stochastic.cycles == plain.cycles
 
 
-def test_unknown_flags_and_unsimulated_instructions_are_named() -> None:
-    stop = worker_stop("f32v2aop $a0:1, $a2:3, 0")
-    assert stop.kind is StopKind.UNSUPPORTED and "f32v2aop" in stop.text and "not yet simulated" in stop.text
-    stop = worker_stop("f16v4hihov4amp $a0:1, $a2:3, $a4:5, 63")
-    assert stop.kind is StopKind.UNSUPPORTED
+def test_flags_without_a_known_meaning_are_named() -> None:
+    for body in (
+        "f16v4hihov4amp $a0:1, $a2:3, $a4:5, 63",
+        "f32sisoslic $a0:1, $a2, $a4:5, 4",
+        "f32v2gina $a0:1, $a2:3, 4",
+    ):
+        stop = worker_stop(body)
+        assert stop.kind is StopKind.UNSUPPORTED and stop.category == "fact unknown"
+        assert body.split()[0] in stop.text and "no public source" in stop.text

@@ -69,6 +69,17 @@ def test_multiply_accumulate() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("flags", [0, 255])
+def test_outer_product_is_read_back_column_by_column(flags: int) -> None:
+    """A rotation of (p, q) by (c, s), as a published kernel makes it of one outer product and two reads."""
+    found = np.zeros(32, np.float32)
+    c, s, p, q = 3.0, 4.0, 10.0, -7.0
+    accumulate.f32v2aop(word(c), word(s), word(p), word(q), flags, found)
+    first = [reference.single(value) for value in accumulate.f32v2gina(0, 0, 0, found)]
+    second = [reference.single(value) for value in accumulate.f32v2gina(0, 0, 0, found)]
+    assert (first[0] - second[1], first[1] + second[0]) == (c * p - s * q, s * p + c * q)
+
+
 @pytest.mark.parametrize("chain", [0, 1, 2, 3])
 def test_gina_shifts_its_chain(chain: int) -> None:
     found, before = cells(), cells()

@@ -61,6 +61,36 @@ def test_one_set_forms_agree() -> None:
     assert slic.f16v4hihoslic(0, 0, 0, 2, cells[0], weights, 0, 0, 0) & UNKNOWN_OPERAND
 
 
+def single(value: float) -> int:
+    return words_of(np.array([value], np.float32))[0]
+
+
+@pytest.mark.parametrize("entry", [0, 1])
+@pytest.mark.parametrize("outputs", [2, 4])
+def test_convolution_of_singles(entry: int, outputs: int) -> None:
+    """Two instructions per pixel; with four outputs the second one carries those of set 1."""
+    rng = np.random.default_rng(outputs)
+    pixels = rng.integers(-8, 9, (PIXELS, 2)).astype(np.float32)
+    taps = rng.integers(-8, 9, (4, 2, outputs)).astype(np.float32)
+    partials = rng.integers(-8, 9, (PIXELS, outputs)).astype(np.float32)
+    weights, cells = np.zeros(128, np.float32), np.zeros(32, np.float32)
+    for tap in range(4):
+        for output in range(outputs):
+            for inner in range(2):
+                weights[8 * tap_unit(tap, output) + 2 * entry + inner] = taps[tap, inner, output]
+    function = slic.f32sisoslic if outputs == 2 else slic.f32sisov2slic
+    out = np.zeros((PIXELS, 4), np.float32)
+    for index, (x, p) in enumerate(zip(pixels, partials, strict=True)):
+        for word in range(2):
+            pair = words_of(p[2 * word : 2 * word + 2]) if 2 * word < outputs else [0, 0]
+            found = function(single(x[word]), *pair, 2 * entry + word, cells, weights)
+            out[index, 2 * word : 2 * word + 2] = np.array(found, np.uint32).view(np.float32)
+    for first in range(PIXELS - 4):
+        expected = partials[first] + sum(pixels[first + tap] @ taps[tap] for tap in range(4))
+        np.testing.assert_array_equal(out[first + 4, :outputs], expected)
+    assert function(0, 0, 0, 4, cells, weights)[0] & UNKNOWN_OPERAND
+
+
 FORMATS = [(1, ml_dtypes.float8_e4m3fnuz), (0, ml_dtypes.float8_e5m2fnuz)]
 
 

@@ -29,6 +29,7 @@ from .fabric import resolve
 from .hazards import PhaseChecks, check_phase
 from .hostport import Guest, HostPort, LateHost, host_words
 from .movement import move, stored_ranges
+from .sent_words import check_sent
 from .stops import Stop, StopKind, context_name
 from .symbols import Symbols
 from .traffic import DIRECTIONS, IDS, collect
@@ -188,7 +189,7 @@ class Chip:
         else:
             raise SimulationError(
                 stop.text,
-                category="unsupported" if kind is StopKind.UNSUPPORTED else "program",
+                category=stop.category,
                 tile=group.first,
                 context=context_name(stop.context),
                 address=stop.pc,
@@ -269,6 +270,8 @@ class Chip:
             alone[tile].set_csr(INCOMING_DCOUNT, count & ((1 << COUNT_BITS) - 1))
         for tile, address, size in stored_ranges(pieces):
             alone[tile].invalidate(address, size)
+        if self._phase_checks.unwritten:
+            check_sent(self.classes)
 
     def _separate(self, tiles: NDArray[np.int64]) -> None:
         """Gives each of these tiles a class of its own."""

@@ -32,6 +32,7 @@ from .instruction_tables import MEANING_MODULES, instruction_tables
 _MEANING_BASE = ("bits", "arrays", "registry", "address")
 _ENGINE = (
     "pointers",
+    "engine_checks",
     "engine_memory",
     "engine_decode",
     "engine_registers",

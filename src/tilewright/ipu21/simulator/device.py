@@ -33,8 +33,8 @@ class SimulatedDevice:
         phase_checks: rules of an exchange phase.
         host_latency: cycles between a tile's wait for host words and its release.
         acknowledge_delay_seed: let the host be late by seeded delays: cycles before each acknowledgement and
-            before its words, and reads of GS2 that do not yet see the answer. Results and device cycles do not
-            depend on it.
+            before its words, and reads of GS2 that do not yet see the answer. Results and device cycles
+            do not depend on it.
         engines: another implementation of tiles, to compare with.
     """
 
@@ -50,7 +50,7 @@ class SimulatedDevice:
         engines: Engines | None = None,
     ) -> None:
         self._checks = checks or Checks()
-        self._phase_checks = phase_checks or PhaseChecks()
+        self._phase_checks = phase_checks or PhaseChecks(unwritten=self._checks.poison)
         self._host_latency = host_latency
         self._late_seed = acknowledge_delay_seed
         self._late_host = LateHost(acknowledge_delay_seed)

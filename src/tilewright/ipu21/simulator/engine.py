@@ -49,6 +49,9 @@ class Engine(Protocol):
     def invalidate(self, address: int, size: int) -> None:
         """Somebody else wrote these bytes of `memory`."""
 
+    def first_unwritten(self, address: int, size: int) -> int | None:
+        """The first of these bytes that nobody has written, if the tile watches for that."""
+
     def resume(self, clock: int) -> None:
         """The `sync` it stopped at is satisfied: the next instruction issues at `clock`."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..isa.meaning.arrays import Integers, word_at
 from ..machine.memory import REGION1_BASE, TILE_BASE
-from .engine_memory import fault
+from .engine_checks import WRITTEN_OVER, fault
 from .instruction_tables import CANDIDATES_AT, NEVER_15, OPCODES_AT, ROW
 from .pointers import decoded, memory_words, tables
-from .stops import INVALID_INSTRUCTION, INVALID_PC
+from .stops import CODE_WRITTEN, INVALID_INSTRUCTION, INVALID_PC
 
 
 def find_form(table: Integers, word: int) -> int:
@@ -35,6 +35,8 @@ def form_at(state: Integers, context: int, pc: int) -> int:
     if form == 0:
         form = find_form(tables(state), word_at(memory_words(state), index))
         decoded(state)[index] = form
+    if form == WRITTEN_OVER:
+        return 0 * fault(state, CODE_WRITTEN, context, pc)
     if form < 0:
         return 0 * fault(state, INVALID_INSTRUCTION, context, -1)
     return form

@@ -18,7 +18,7 @@ from ..machine.memory import (
 )
 from . import state as at
 from .codes import DELAY, DELAYPIC, DELAYXPIC, SEND, SENDOFF, SENDPIC
-from .engine_memory import fault
+from .engine_checks import fault, watched_load
 from .engine_registers import (
     INCOMING_BASE,
     INCOMING_FORMAT,
@@ -81,6 +81,11 @@ def drive(state: Integers, cycle: int, address: int, count: int, control: int) -
         last = (pc + FETCH_LOOKAHEAD_BYTES) // ELEMENT_BYTES
         if begin // ELEMENT_BYTES <= last and (min(end, REGION1_BASE) - 1) // ELEMENT_BYTES >= first:
             return fault(state, FETCH_CONFLICT, 0, begin)
+    # In a window a tile may send on what arrives meanwhile, which only the whole chip can tell.
+    if state[at.CHECKS] & at.CHECK_POISON and state[at.WINDOW] == 0:
+        for place in range(begin, end, size):
+            if watched_load(state, 0, place, size):
+                return 1
     return note(state, SEND_ITEM, cycle, count, begin, control)
 
 

@@ -23,7 +23,9 @@ from .codes import (
     EXTEND_SIGN,
     LD2X64PACE,
     LD2XST64PACE,
+    LD64A32,
     LD64A32PACE,
+    LDB16B16,
     LDST64PACE,
     LOAD,
     LOAD_STEP,
@@ -34,6 +36,15 @@ from .codes import (
     STORE_STEP,
     TAPACK,
 )
+from .engine_checks import (
+    WRITTEN_OVER,
+    check_code,
+    check_owner,
+    check_stack_pointer,
+    touch,
+    watched_load,
+)
+from .engine_checks import fault as fault
 from .instruction_tables import INFO_A_REGISTER, INFO_BROADCAST, INFO_LANES
 from .pointers import decoded, memory_bytes, memory_words, shadow
 from .stops import (
@@ -41,23 +52,11 @@ from .stops import (
     ADDRESS_RANGE,
     ADDRESS_REGION,
     CONFLICT,
-    POISON,
-    STOP_EXCEPTION,
 )
 
 ELEMENT_LOG = ELEMENT_BYTES.bit_length() - 1
 INTERLEAVED_LOG = INTERLEAVED_ELEMENT_BYTES.bit_length() - 1
 """Shifts instead of divisions, in the innermost loop."""
-
-
-def fault(state: Integers, kind: int, context: int, address: int) -> int:
-    """Record an exception of the instruction at the context's program counter; returns 1."""
-    state[at.STOP] = STOP_EXCEPTION
-    state[at.STOP_DETAIL] = kind
-    state[at.STOP_CONTEXT] = context
-    state[at.STOP_PC] = state[at.PCS + context]
-    state[at.STOP_ADDRESS] = address
-    return 1
 
 
 def check_address(state: Integers, context: int, address: int, size: int) -> int:
@@ -72,15 +71,23 @@ def check_address(state: Integers, context: int, address: int, size: int) -> int
 
 
 def check_written(state: Integers, context: int, address: int, size: int) -> int:
-    """All bytes of a checked access must have been written, if that is watched."""
-    if state[at.CHECKS] & at.CHECK_POISON:
-        offset = address - TILE_BASE
-        bits = byte_at(shadow(state), offset >> 3)
-        if size == 16:
-            bits &= byte_at(shadow(state), (offset >> 3) + 1)
-        mask = ((1 << min(size, 8)) - 1) << (offset & 7)
-        if (bits & mask) != mask:
-            return fault(state, POISON, context, address)
+    """What a load from a good address may not do, if it is watched."""
+    if state[at.CHECKS] & at.WATCHED_LOADS:
+        return watched_load(state, context, address, size)
+    return 0
+
+
+def check_store(state: Integers, context: int, address: int, words: int) -> int:
+    """What a store to a good address may not do, if it is watched."""
+    checks = state[at.CHECKS]
+    if checks & at.WATCHED_STORES == 0:
+        return 0
+    if checks & at.CHECK_STACK and check_owner(state, context, address):
+        return 1
+    if checks & at.CHECK_CODE and address < REGION1_BASE and check_code(state, context, address, words):
+        return 1
+    if checks & at.CHECK_RACES and state[at.ACTIVE]:
+        return touch(state, context, address, 4 * words, True)
     return 0
 
 
@@ -89,8 +96,9 @@ def note_store(state: Integers, address: int, words: int) -> int:
     offset = address - TILE_BASE
     if address < REGION1_BASE:
         marks = decoded(state)
+        fresh = WRITTEN_OVER if state[at.CHECKS] & at.CHECK_CODE else 0
         for index in range(offset >> 2, (offset >> 2) + words):
-            marks[index] = 0
+            marks[index] = fresh
     if state[at.CHECKS] & at.CHECK_POISON:
         written = shadow(state)
         for index in range(offset >> 2, (offset >> 2) + words):
@@ -154,7 +162,7 @@ def load(state: Integers, context: int, address: int, size_log: int, extend: int
 
 def store(state: Integers, context: int, address: int, words: int, register: int) -> int:
     """Store one or two words from state words at `register`."""
-    if check_address(state, context, address, 4 * words):
+    if check_address(state, context, address, 4 * words) or check_store(state, context, address, words):
         return 1
     memory = memory_words(state)
     index = (address - TILE_BASE) >> 2
@@ -208,6 +216,10 @@ def plain_access(
     else:
         address &= WORD
     delta = (state[m + delta_number] + (offset << size_log)) & WORD
+    if state[at.CHECKS] & at.CHECK_STACK and check_stack_pointer(
+        state, context, field(word, places, 1), address
+    ):
+        return 1
     if function in (STORE, STORE_STEP):
         if store(state, context, address, 1 << (size_log - 2), register):
             return 1
@@ -318,6 +330,44 @@ def delta_access(state: Integers, context: int, word: int, info: int, places: in
     return 0
 
 
+def dense_and_sparse(state: Integers, context: int, word: int, places: int) -> int:
+    """`ld64a32`: 64 bits from a list to the upper pair, 32 bits from base + delta to element 1 (known).
+
+    Element 0 stays as it is (known). Both accesses may hit one memory element, as in the other loads through
+    deltas (assumed).
+    """
+    m = at.REGISTER_STRIDE * context
+    register = m + at.A_REGISTERS + field(word, places, 0)
+    list_number = field(word, places, 1)
+    pointer = state[m + list_number]
+    address = (state[m + field(word, places, 2)] + (state[m + field(word, places, 3)] & 0xFFFF)) & WORD
+    if load(state, context, pointer, 3, 0, register + 2) or load(state, context, address, 2, 0, register + 1):
+        return 1
+    return set_main(state, context, list_number, (pointer + 8) & WORD)
+
+
+def mini_delta_access(state: Integers, context: int, word: int, places: int) -> int:
+    """`ldb16b16`: two repeated halves from base + each half of the deltas.
+
+    Element 0 comes from the low delta, which then grows by two bytes; element 1 from the high one, which
+    grows by the low nibble of the mini deltas, unsigned and counted in halves; those shift right by four bits
+    (assumed: only that one grows by two and the other by the nibble is public). Both accesses may hit one
+    memory element (assumed).
+    """
+    m = at.REGISTER_STRIDE * context
+    register = m + at.A_REGISTERS + field(word, places, 0)
+    delta_number, mini_number = field(word, places, 2), field(word, places, 3)
+    base, deltas, minis = state[m + field(word, places, 1)], state[m + delta_number], state[m + mini_number]
+    first, second = (base + (deltas & 0xFFFF)) & WORD, (base + (deltas >> 16)) & WORD
+    if load(state, context, first, 1, EXTEND_REPEAT, register):
+        return 1
+    if load(state, context, second, 1, EXTEND_REPEAT, register + 1):
+        return 1
+    low, high = (deltas + 2) & 0xFFFF, ((deltas >> 16) + 2 * (minis & 15)) & 0xFFFF
+    set_main(state, context, delta_number, low | (high << 16))
+    return set_main(state, context, mini_number, minis >> 4)
+
+
 def execute_memory(state: Integers, context: int, word: int, info: int, places: int, packed: int) -> int:
     """Any instruction of the memory group."""
     function = info & 1023
@@ -337,4 +387,8 @@ def execute_memory(state: Integers, context: int, word: int, info: int, places: 
     if function == ATOM:
         value = state[m + at.A_REGISTERS + field(word, places, 1)]
         return set_main(state, context, field(word, places, 0), value)
+    if function == LD64A32:
+        return dense_and_sparse(state, context, word, places)
+    if function == LDB16B16:
+        return mini_delta_access(state, context, word, places)
     return delta_access(state, context, word, info, places, function)

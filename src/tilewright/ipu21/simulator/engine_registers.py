@@ -25,6 +25,7 @@ FP_STS, FP_CLR, FP_CTL, PRNG, PRNG_SEED, TAS, FP_NFMT, FP_SCL = (
     0x10A,
 )
 SSR, CR, TILE_ID, FP_ICTL, WORKER_BASE, FP_INFMT, FP_ISCL, CCCSLOAD = 1, 2, 3, 0x20, 0x21, 0x31, 0x33, 0x50
+CTXT_STS = 0x72
 INCOMING_MUX, INCOMING_MUXPAIR, INCOMING_FORMAT, INCOMING_BASE, OUTGOING_BASE, OUTGOING_DELTA = (
     0xA0,
     0xA1,
@@ -71,8 +72,20 @@ def clear_accumulators(cells: Singles) -> int:
     return 0
 
 
+def context_status(state: Integers) -> int:
+    """$CTXT_STS as the running supervisor reads it: two bits per context, 1 for an active one (known)."""
+    status = 1
+    for slot in range(6):
+        owner = state[at.OWNERS + slot]
+        if owner:
+            status |= 1 << (2 * owner)
+    return status
+
+
 def read_csr(state: Integers, context: int, number: int, cycle: int) -> int:
-    """`get`: the program counter and the counters are live, the rest is stored."""
+    """`get`: the program counter, the counters and $CTXT_STS are live, the rest is stored."""
+    if number == CTXT_STS and context == 0:
+        return context_status(state)
     if number == PC:
         return int(state[at.PCS + context])
     if number == COUNT_LOW:

@@ -123,6 +123,7 @@ def launch(state: Integers, cycle: int, word: int, places: int, packed: int, fun
         return fault(state, INVALID_OPERAND, 0, base)
     if state[at.ACTIVE] == 0:
         state[at.WORKER_CLOCK] = cycle + 1
+        state[at.EPOCH] += 1
     first = cycle + RUN_LAUNCH
     if function == RUNALL:
         if state[at.ACTIVE]:

@@ -36,7 +36,8 @@ class PhaseChecks:
     out. conflicts: memory elements. workers: workers that run while words arrive. data_count:
     INCOMING_DCOUNT 1 in every phase with traffic (its role is open). loopback: words that only their own
     sender hears, which does not work (known). listening: muxes and sends that do not mean each other (see
-    `listening`), which the machine allows.
+    `listening`), which the machine allows. unwritten: words that leave although nobody has written them,
+    neither the program nor what arrived in the phase; tiles must watch for it (`Checks.poison`).
     """
 
     windows: bool = True
@@ -46,6 +47,7 @@ class PhaseChecks:
     data_count: bool = True
     loopback: bool = True
     listening: bool = False
+    unwritten: bool = False
 
 
 def elements(address: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -44,6 +44,7 @@ from ..isa.meaning.arrays import Integers
 from ..isa.meaning.registry import MEANINGS, Meaning
 from ..machine.timing import MULTI_SLOT
 from . import codes
+from .stops import CAUSES
 
 MEANING_MODULES = (
     integer,
@@ -145,7 +146,9 @@ CSRS_AT = OPCODES_AT + 129
 """512 integers: bit 0 the supervisor has this register, bit 1 a worker has it."""
 FLAG_MAPS_AT = CSRS_AT + 512
 _FAMILIES = sorted(FLAG_FAMILIES)
-CANDIDATES_AT = FLAG_MAPS_AT + 256 * len(_FAMILIES)
+CAUSES_AT = FLAG_MAPS_AT + 256 * len(_FAMILIES)
+"""$SSR.ETYPE of each exception kind."""
+CANDIDATES_AT = CAUSES_AT + len(CAUSES)
 
 
 def _register_lsb(operand: Operand) -> int:
@@ -355,6 +358,13 @@ def instruction_tables() -> InstructionTables:
     groups = {number: Group() for number in range(16)}
     rows = [[0] * ROW] + [_row(form, groups) for form in FORMS]
     begins, triples = _candidates()
-    flat = [value for row in rows for value in row] + begins + _registers() + _flag_maps() + triples
+    flat = (
+        [value for row in rows for value in row]
+        + begins
+        + _registers()
+        + _flag_maps()
+        + list(CAUSES)
+        + triples
+    )
     simulated = tuple((row[INFO] >> INFO_GROUP & 15) != codes.GROUP_NONE for row in rows[1:])
     return InstructionTables(np.array(flat, dtype=np.int64), groups, simulated)

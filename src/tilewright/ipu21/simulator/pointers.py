@@ -102,6 +102,11 @@ def call_native(function: int, state: Integers) -> int:
     return int(prototype(function)(state.ctypes.data))
 
 
+def touched(state: Integers) -> Integers:
+    """Three marks per word of memory for the race check, see `engine_checks`."""
+    return integers_at(state[at.TOUCHED])
+
+
 def tables(state: Integers) -> Integers:
     """The instruction tables, see `instruction_tables`."""
     return integers_at(state[at.TABLES])

@@ -9,18 +9,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import TilewrightError, UsageError
+from ...errors import SimulationError, UsageError
 from ..machine.memory import TILE_BASE
 from . import state as at
-from .checks import Checks
+from .checks import SUPERVISOR_STACK, WORKER_STACK_BYTES, Checks
 from .engine_registers import WORKER_BASE
-from .stops import Stop, StopKind
+from .stops import Stop, StopKind, context_name
 from .tile import Tile
 
-STACK_TOP = 0x586E0
+STACK_TOP = SUPERVISOR_STACK[1]
 """Supervisor stack pointer at entry; it grows down (known layout of the published runtime)."""
 WORKER_STACKS = 0x580E0
-WORKER_STACK_BYTES = 0x100
 """Worker w's base register is WORKER_STACKS + w * WORKER_STACK_BYTES."""
 RETURN_REGISTER, STACK_REGISTER = 10, 11
 
@@ -35,13 +34,28 @@ class SegmentLike(Protocol):
     def data(self) -> bytes: ...
 
 
-class FunctionError(TilewrightError):
-    """The function did not return. `stop` says why; `tile` is left as it was then."""
+class FunctionError(SimulationError):
+    """The function did not return.
+
+    Beside the attributes of SimulationError (`tile` there is the physical id):
+
+    Attributes:
+        stop: why.
+        simulated: the tile, left as it was then.
+    """
 
     def __init__(self, stop: Stop, tile: Tile) -> None:
-        super().__init__(stop.text or f"stopped with {stop.kind.name} at {stop.pc:#x}")
+        super().__init__(
+            stop.text or f"stopped with {stop.kind.name} at {stop.pc:#x}",
+            category="unsupported" if stop.kind is StopKind.SYNC else stop.category,
+            tile=tile.physical,
+            context=context_name(stop.context),
+            address=stop.pc,
+            symbol=tile.symbol_at(stop.pc),
+            cycle=stop.clock,
+        )
         self.stop = stop
-        self.tile = tile
+        self.simulated = tile
 
 
 @dataclass(frozen=True)
@@ -98,6 +112,7 @@ def prepare(
 ) -> Tile:
     """A tile about to call a supervisor function; see `run_function`."""
     tile = Tile(physical, checks=checks)
+    tile.symbols = dict(getattr(image, "symbols", {}))
     for address, data in _segments(image):
         tile.load(address, bytes(data), len(data))
     for address, operand in (memory or {}).items():

@@ -71,12 +71,22 @@ SPAN_CAPACITY = _REST + 18
 NOTING_SPANS = _REST + 19
 """1 while runs of workers are noted."""
 
+EPOCH = _REST + 20
+"""Number of the compute phase: launches that found no worker running."""
+WORKER_STACK = _REST + 21
+"""Bytes of each worker's stack, below its base register."""
+STACK_LOW = _REST + 22
+STACK_HIGH = _REST + 23
+"""The supervisor's stack, for the stack check."""
+
 STOP = _REST + 24
 STOP_CONTEXT = _REST + 25
 STOP_PC = _REST + 26
 STOP_ADDRESS = _REST + 27
 STOP_DETAIL = _REST + 28
 STOP_CLOCK = _REST + 29
+STOP_OTHER = _REST + 30
+"""Of a race: the mark of the earlier access, see `engine_checks`."""
 
 RESULT0 = _REST + 32
 RESULT1 = _REST + 33
@@ -100,6 +110,7 @@ TABLES = POINTERS + 9
 ASSISTANCE = POINTERS + 12
 """Address of a native function that is called before each supervisor step, or 0; the next word is its own."""
 SPANS = POINTERS + 10
+TOUCHED = POINTERS + 15
 
 STATE_WORDS = POINTERS + 16
 
@@ -109,8 +120,14 @@ NEVER = -(1 << 40)
 CHECK_CONFLICT = 1
 CHECK_POISON = 2
 CHECK_FETCH = 4
+CHECK_RACES = 8
+CHECK_CODE = 16
+CHECK_STACK = 32
 """Bits of CHECKS: element conflicts within one instruction, unwritten bytes, sends from the fetched
-element."""
+element, two contexts on one word, stores into instructions, stacks."""
+WATCHED_LOADS = CHECK_POISON | CHECK_RACES
+WATCHED_STORES = CHECK_RACES | CHECK_CODE | CHECK_STACK
+"""Checks that look at every load and at every store."""
 
 LOG_FIELDS = 6
 """Integers per exchange log entry: kind, clock, count, value, control, program counter."""

@@ -31,7 +31,7 @@ class StopKind(IntEnum):
     """The supervisor branched to address 0."""
     EXCEPTION = STOP_EXCEPTION
     UNSUPPORTED = STOP_UNSUPPORTED
-    """An instruction whose meaning is not implemented or not known."""
+    """An instruction with an operand that no public source gives a meaning."""
     BUDGET = STOP_BUDGET
     """The instruction budget is used up: judged endless."""
 
@@ -53,6 +53,9 @@ POISON = 14
 UNKNOWN_CSR = 15
 FETCH_CONFLICT = 16
 SYNC_ZONE = 17
+RACE = 18
+CODE_WRITTEN = 19
+STACK_OVERFLOW = 20
 
 
 class ExceptionKind(IntEnum):
@@ -75,6 +78,9 @@ class ExceptionKind(IntEnum):
     UNKNOWN_CSR = UNKNOWN_CSR
     FETCH_CONFLICT = FETCH_CONFLICT
     SYNC_ZONE = SYNC_ZONE
+    RACE = RACE
+    CODE_WRITTEN = CODE_WRITTEN
+    STACK_OVERFLOW = STACK_OVERFLOW
 
 
 _TEXT = {
@@ -95,8 +101,12 @@ _TEXT = {
     ExceptionKind.UNKNOWN_CSR: "no such control register in this context",
     ExceptionKind.FETCH_CONFLICT: "send from the memory element the supervisor is fetching from",
     ExceptionKind.SYNC_ZONE: "no such synchronisation zone",
+    ExceptionKind.RACE: "two contexts touch one word between barriers, and one writes it",
+    ExceptionKind.CODE_WRITTEN: "instruction stored over by the program",
+    ExceptionKind.STACK_OVERFLOW: "stack of a context left",
 }
 
+CAUSE_INVALID_OPERAND = 9
 _CAUSE = {
     ExceptionKind.BREAKPOINT0: 2,
     ExceptionKind.BREAKPOINT1: 3,
@@ -106,12 +116,23 @@ _CAUSE = {
     ExceptionKind.ADDRESS_RANGE: 8,
     ExceptionKind.ADDRESS_ALIGNMENT: 8,
     ExceptionKind.ADDRESS_REGION: 8,
-    ExceptionKind.POISON: 8,
     ExceptionKind.INVALID_PC: 10,
     ExceptionKind.INVALID_INSTRUCTION: 12,
     ExceptionKind.IN_REPEAT: 12,
 }
-"""$SSR.ETYPE of the kinds that have one of their own (known); everything else is an invalid operand (9)."""
+"""$SSR.ETYPE of the kinds that have one of their own (known); every other fault of the machine is an invalid
+operand (9)."""
+
+_SIMULATED_ONLY = (POISON, RACE, CODE_WRITTEN, STACK_OVERFLOW)
+CAUSES = tuple(
+    0
+    if kind == RUNNING or kind in _SIMULATED_ONLY
+    else _CAUSE.get(ExceptionKind(kind), CAUSE_INVALID_OPERAND)
+    for kind in range(STACK_OVERFLOW + 1)
+)
+"""$SSR.ETYPE by the number of an exception kind."""
+DEBUG_CAUSES = frozenset((1, 2, 3, 4, 11, 15))
+"""Causes that leave a context excepted for the debugger, not by a fault (known)."""
 
 
 def context_name(context: int) -> str:
@@ -132,6 +153,8 @@ class Stop:
         exception: of EXCEPTION.
         address: the memory address at fault, or -1.
         text: one line for people.
+        other_context: of RACE: who touched the word before; else -1.
+        other_pc: of RACE: the instruction that did; else -1.
     """
 
     kind: StopKind
@@ -142,11 +165,18 @@ class Stop:
     exception: ExceptionKind | None = None
     address: int = -1
     text: str = ""
+    other_context: int = -1
+    other_pc: int = -1
 
     @property
     def cause(self) -> int:
         """The exception cause as $SSR.ETYPE reports it, 0 if this is no exception."""
-        return 0 if self.exception is None else _CAUSE.get(self.exception, 9)
+        return 0 if self.exception is None else CAUSES[self.exception]
+
+    @property
+    def category(self) -> str:
+        """Who is at fault, as `SimulationError.category` has it."""
+        return "fact unknown" if self.kind is StopKind.UNSUPPORTED else "program"
 
 
 def describe(kind: ExceptionKind, context: int, pc: int, address: int, instruction: str) -> str:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import UsageError
 from ..isa.decode import InvalidInstruction, decode
+from ..isa.meaning.address import ADDRESS
 from ..isa.text import format_instruction
 from ..machine.memory import IMAGE_BASE, REGION1_BASE, TILE_BASE, TILE_BYTES, TILE_END
 from . import state as at
 from .checks import Checks
-from .engine_registers import EXCHANGE_CTL, SSR, TILE_ID, WSR
+from .engine_checks import MARKS
+from .engine_registers import CTXT_STS, EXCHANGE_CTL, SSR, TILE_ID, WSR, context_status
 from .exchange_log import items_of
 from .stops import (
+    CAUSES,
+    DEBUG_CAUSES,
     STOP_LOG_FULL,
     ExceptionKind,
     Stop,
@@ -48,6 +54,7 @@ class Tile:
         accumulators: float32 [6, 32].
         weights: uint64 [64], entry 4 * unit + n.
         checks: the optional checks in force.
+        symbols: names of code addresses, for error texts.
     """
 
     def __init__(self, physical: int, *, shared: bool = False, checks: Checks | None = None) -> None:
@@ -60,6 +67,9 @@ class Tile:
         self._decoded: NDArray[np.int16] = np.zeros(_REGION0_WORDS, dtype=np.int16)
         shadow_bytes = TILE_BYTES // 8 if self.checks.poison else 1
         self._shadow: NDArray[np.uint8] = np.zeros(shadow_bytes, dtype=np.uint8)
+        marks = MARKS * TILE_BYTES // 4 if self.checks.races else 1
+        self._touched: NDArray[np.int64] = np.zeros(marks, dtype=np.int64)
+        self.symbols: Mapping[str, int] = {}
         self._log: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.LOG_FIELDS), dtype=np.int64)
         self._marks: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.MARK_FIELDS), dtype=np.int64)
         self._spans: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.SPAN_FIELDS), dtype=np.int64)
@@ -71,6 +81,8 @@ class Tile:
     def _reset(self, physical: int) -> None:
         state = self._state
         state[at.CHECKS] = self.checks.bits()
+        state[at.WORKER_STACK] = self.checks.worker_stack
+        state[at.STACK_LOW], state[at.STACK_HIGH] = self.checks.supervisor_stack
         state[at.PCS] = IMAGE_BASE
         state[at.ROTATION_END] = at.NEVER
         state[at.READY : at.READY + 16] = at.NEVER
@@ -93,6 +105,7 @@ class Tile:
             (at.HALF_WEIGHTS, self._half_weights),
             (at.DECODED, self._decoded),
             (at.SHADOW, self._shadow),
+            (at.TOUCHED, self._touched),
             (at.LOG, self._log),
             (at.MARKS, self._marks),
             (at.SPANS, self._spans),
@@ -180,12 +193,32 @@ class Tile:
         return self._state[at.COUNTS : at.COUNTS + at.CONTEXTS].copy()
 
     def csr(self, number: int, context: int = 0) -> int:
-        """A control register; upper-space registers by number 0x100 and above."""
+        """A control register; upper-space registers by number 0x100 and above.
+
+        $CTXT_STS shows the contexts as a debugger would find them after the latest stop.
+        """
+        if number == CTXT_STS and context == 0:
+            return self._context_status()
         return int(self._state[self._csr_place(number, context)])
 
     def set_csr(self, number: int, value: int, context: int = 0) -> None:
         """Set a control register without the side effects of `put`."""
         self._state[self._csr_place(number, context)] = value & 0xFFFFFFFF
+
+    def _context_status(self) -> int:
+        """Two bits per context: 0 idle or waiting, 1 active, 2 and 3 excepted, by a debug cause or not
+        (known)."""
+        state = self._state
+        status = context_status(state)
+        number = int(state[at.STOP])
+        if state[at.WAITING] or number in (StopKind.SYNC, StopKind.ENDED):
+            status &= ~3
+        if number == StopKind.EXCEPTION:
+            cause = CAUSES[int(state[at.STOP_DETAIL])]
+            status |= (2 if cause in DEBUG_CAUSES else 3) << (2 * int(state[at.STOP_CONTEXT]))
+            if cause in DEBUG_CAUSES:
+                status &= ~(1 << (2 * int(state[at.STOP_CONTEXT])))
+        return status
 
     @staticmethod
     def _csr_place(number: int, context: int) -> int:
@@ -233,6 +266,24 @@ class Tile:
             bits = np.zeros(((end + 7) // 8 - begin // 8) * 8, dtype=np.uint8)
             bits[begin % 8 : begin % 8 + size] = 1
             self._shadow[begin // 8 : (end + 7) // 8] |= np.packbits(bits, bitorder="little")
+
+    def first_unwritten(self, address: int, size: int) -> int | None:
+        """The first of these bytes that nobody has written; None if all were, or if nobody watches."""
+        self._span(address, size)
+        if not self.checks.poison or size == 0:
+            return None
+        begin = address - TILE_BASE
+        bits = np.unpackbits(self._shadow[begin // 8 : (begin + size + 7) // 8], bitorder="little")
+        missing = np.flatnonzero(bits[begin % 8 : begin % 8 + size] == 0)
+        return address + int(missing[0]) if len(missing) else None
+
+    def symbol_at(self, address: int) -> str | None:
+        """The nearest symbol at or before an address, with the distance; None without symbols."""
+        below = [(value, name) for name, value in self.symbols.items() if value <= address]
+        if not below:
+            return None
+        value, name = max(below)
+        return f"{name}+{address - value:#x}" if value != address else name
 
     @staticmethod
     def _span(address: int, size: int) -> None:
@@ -306,8 +357,15 @@ class Tile:
         text = ""
         if exception is not None:
             text = describe(exception, context, pc, address, self.instruction_text(pc))
+        other = int(state[at.STOP_OTHER]) if exception is ExceptionKind.RACE else -1
+        other_context, other_pc = (other >> 21 & 7, other & ADDRESS) if other >= 0 else (-1, -1)
+        if other >= 0:
+            text += f"; {context_name(other_context)} at {other_pc:#x} ({self.instruction_text(other_pc)})"
         elif kind is StopKind.UNSUPPORTED:
-            text = f"{context_name(context)} at {pc:#x}: {self._unsupported_text(pc)} is not yet simulated"
+            text = (
+                f"{context_name(context)} at {pc:#x}: no public source gives the flags of "
+                f"{self._unsupported_text(pc)} a meaning"
+            )
         elif kind is StopKind.BUDGET:
             text = f"still running after the instruction budget; the supervisor is at {self.pc:#x}"
         return Stop(
@@ -319,6 +377,8 @@ class Tile:
             exception=exception,
             address=address,
             text=text,
+            other_context=other_context,
+            other_pc=other_pc,
         )
 
     def _unsupported_text(self, pc: int) -> str:
@@ -380,6 +440,10 @@ class Tile:
         twin.accumulators[...] = self.accumulators
         twin.weights[...] = self.weights
         twin._shadow[...] = self._shadow
+        twin._touched[...] = self._touched
+        if self.checks.code:
+            twin._decoded[...] = self._decoded
+        twin.symbols = self.symbols
         twin._log = self._log.copy()
         twin._marks = self._marks.copy()
         twin._spans = self._spans.copy()

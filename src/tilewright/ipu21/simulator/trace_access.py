@@ -13,8 +13,10 @@ from .codes import (
     DELTA_LOAD_PAIR,
     LD2X64PACE,
     LD2XST64PACE,
+    LD64A32,
     LD64A32PACE,
     LD64B16PACE,
+    LDB16B16,
     LDST64PACE,
     LOAD,
     LOAD_STEP,
@@ -72,6 +74,12 @@ def accesses(instruction: Instruction, m: Sequence[int], weight_pointer: int) ->
         base = m[operands[1]]
         address = base + (m[operands[2]] << 2) if function == STM else base
         return [Access(address & _WORD, 4, True)]
+    if function == LD64A32:
+        address = m[operands[2]] + (m[operands[3]] & 0xFFFF)
+        return [Access(m[operands[1]], 8, False), Access(address & _WORD, 4, False)]
+    if function == LDB16B16:
+        base, deltas = m[operands[1]], m[operands[2]]
+        return [Access((base + delta) & _WORD, 2, False) for delta in (deltas & 0xFFFF, deltas >> 16)]
     if function in (DELTA_LOAD, DELTA_LOAD_PAIR):
         delta = m[operands[3]]
         list_size = 4 if function == DELTA_LOAD_PAIR else 2

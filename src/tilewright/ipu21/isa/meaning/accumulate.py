@@ -109,6 +109,20 @@ def f32v2mac(x0: int, x1: int, y0: int, y1: int, accumulators: Singles) -> int:
     return 0
 
 
+@whole("f32v2aop")
+def f32v2aop(x0: int, x1: int, y0: int, y1: int, flags: int, accumulators: Singles) -> int:
+    """Outer product: A[0] += x0 * y0; A[2] += x1 * y0; A[4] += x0 * y1; A[6] += x1 * y1.
+
+    The slots are those a published kernel reads back through gina (derived); the same source says that the
+    flag operand does nothing (derived), so every value is accepted.
+    """
+    accumulators[0] = single_at(accumulators, 0) + single_value(x0) * single_value(y0)
+    accumulators[2] = single_at(accumulators, 2) + single_value(x1) * single_value(y0)
+    accumulators[4] = single_at(accumulators, 4) + single_value(x0) * single_value(y1)
+    accumulators[6] = single_at(accumulators, 6) + single_value(x1) * single_value(y1)
+    return 0
+
+
 def _dot(x: int, y: int) -> float:
     """Sum of the two products of halves (exact)."""
     return half_value(x & 0xFFFF) * half_value(y & 0xFFFF) + half_value(x >> 16) * half_value(y >> 16)

@@ -1,7 +1,7 @@
 # What can be done here; `make` alone lists it. Everything happens in .venv, made when first needed.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit sim golden format clean
+.PHONY: help demo docs test lint types imports unit sim golden format clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -43,6 +43,9 @@ sim: $(VENV)/.test ## only the tests on the simulated chip
 
 golden: $(VENV)/.test ## measure tests/golden/metrics.json anew; a commit that changes it says why
 	@$(BIN)/python tests/golden/refresh.py
+
+docs: $(VENV)/.test ## write docs/isa anew from the instruction table
+	@$(BIN)/python -m tilewright.ipu21.isa_pages docs/isa
 
 format: $(VENV)/.test ## lay out the source, by ruff
 	@$(BIN)/ruff format -q src tests examples

@@ -11,7 +11,7 @@ class Conflict:
 
     Attributes:
         kind: `row`, `fetch`, `element`, `control`, `lane`, `cut`, `silent`, `source`, `alone`, `pair`,
-            `neutral`, `pointer`, `format`, `overlap`, `address`, `guard` or `delivery`.
+            `neutral`, `pointer`, `format`, `overlap`, `address`, `guard`, `order` or `delivery`.
         tile: physical tile at which it happens.
         event: event of that tile's clock.
         element: the effective element concerned, or None.

@@ -94,6 +94,23 @@ def deliveries(
         )
 
 
+def out_of_order(tile: int, it: TileTrace) -> Iterator[Conflict]:
+    """Sends that read what the tile receives in the same phase before it is there."""
+    for send in it.sends:
+        stop = send.address + send.size * send.items
+        for store in it.stores:
+            if store.address is None or store.address >= stop or store.address + store.bytes <= send.address:
+                continue
+            step = store.bytes // store.items
+            low, high = max(send.address, store.address), min(stop, store.address + store.bytes) - 4
+            for at in (low, high):
+                read = send.event + (at - send.address) // send.size
+                stored = store.event + (at - store.address) // step
+                if read <= stored + topology.RECEIVE_GUARD:
+                    yield Conflict("order", tile, read, None, (str(send), f"{store}, which it forwards"))
+                    break
+
+
 def _origin(value: np.int64) -> str:
     return f"tile {int(value >> 20)} address {int(value & (_BASE - 1)):#x}"
 

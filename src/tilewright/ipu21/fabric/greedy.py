@@ -8,6 +8,7 @@ import numpy as np
 
 from ..machine import topology
 from . import routes
+from .forwarding import Waits, waits
 from .messages import Ints, Messages, cumulative, slices
 from .orders import candidates
 from .pairing import early
@@ -26,14 +27,14 @@ _PLACED = 100_000
 """Receivers of multicasts up to which other placements are tried too."""
 
 
-def leaving_events(messages: Messages, bound: int) -> tuple[Ints, int]:
+def leaving_events(messages: Messages, bound: int, *, forwarding: bool = False) -> tuple[Ints, int]:
     """Sender event at which each receiver's items leave, and the latest row end.
 
-    `bound` is that of `bounds.lower_bound`.
+    `bound` is that of `bounds.lower_bound`; `forwarding` tells that messages may read what others bring.
     """
     best, shortest = np.zeros(0, dtype=np.int64), 1 << 62
     placed = 0
-    for leaves, horizon in _placements(messages, bound):
+    for leaves, horizon in _placements(messages, bound, waits(messages) if forwarding else None):
         placed += len(leaves)
         if horizon < shortest:
             best, shortest = leaves, horizon
@@ -92,24 +93,35 @@ class _Tables:
         return tiles
 
 
-def _placements(messages: Messages, bound: int) -> Iterator[tuple[Ints, int]]:
+def _placements(messages: Messages, bound: int, chained: Waits | None) -> Iterator[tuple[Ints, int]]:
     """Placements, most promising first. Multicasts seldom find all receivers free together: they are swept
-    first."""
+    first, unless messages wait for one another."""
     tables = _Tables(messages)
     single = bool((tables.count == np.where(messages.wide, 2, 1)).all())
-    if not single:
+    if not single and chained is None:
         yield from _sweeps(tables, bound)
-    if single or len(messages.tile) <= _PLACED:
-        yield from _insertions(tables, bound)
+    if single or chained is not None or len(messages.tile) <= _PLACED:
+        yield from _insertions(tables, bound, chained)
 
 
-def _insertions(tables: _Tables, bound: int) -> Iterator[tuple[Ints, int]]:
+def _insertions(tables: _Tables, bound: int, chained: Waits | None) -> Iterator[tuple[Ints, int]]:
     from .placement import place
 
+    nothing = np.zeros(len(tables.count) + 1, dtype=np.int64)
     for order, parts in candidates(tables.messages, bound):
+        if chained is not None:
+            order = order[np.argsort(chained.depth[order], kind="stable")]
         columns, receivers, index = tables.ordered(order)
+        offsets, awaited = nothing, nothing[:0]
+        if chained is not None:
+            count = np.diff(chained.offsets)[order]
+            offsets = cumulative(count)
+            place_of = np.empty_like(index)
+            place_of[index] = np.arange(len(index))
+            awaited = place_of[chained.receiver[slices(chained.offsets[order], count)]]
         placed = np.zeros(len(index), dtype=np.int64)
-        horizon = place(parts[order], columns, receivers, tables.tiles_with(parts), placed)
+        tiles = tables.tiles_with(parts)
+        horizon = place(parts[order], columns, receivers, tiles, offsets, awaited, placed)
         leaves = np.empty_like(placed)
         leaves[index] = placed
         yield leaves, horizon

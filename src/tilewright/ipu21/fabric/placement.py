@@ -389,7 +389,15 @@ def _rank_python(values: Ints, count: int, rank: int, low: int) -> int:
 _rank = compiled(_rank_python, "i", "viii")
 
 
-def _place_python(parts: Ints, messages: Table, receivers: Table, tiles: Table, leaves: Ints) -> int:
+def _place_python(
+    parts: Ints,
+    messages: Table,
+    receivers: Table,
+    tiles: Table,
+    wait_offsets: Ints,
+    waits: Ints,
+    leaves: Ints,
+) -> int:
     total = len(tiles) - 1
     sends = np.zeros((tiles[total, SENDS], 3), np.int32)
     windows = np.zeros((tiles[total, WINDOWS], 3), np.int32)
@@ -400,6 +408,7 @@ def _place_python(parts: Ints, messages: Table, receivers: Table, tiles: Table, 
         most = max(most, messages[message + 1, FIRST] - messages[message, FIRST])
     left = np.zeros(most, np.int64)
     earliest = np.zeros(most, np.int64)
+    over = np.zeros(len(receivers), np.int64)
     horizon = 0
     for message in range(len(messages) - 1):
         n = messages[message, ITEMS]
@@ -410,6 +419,8 @@ def _place_python(parts: Ints, messages: Table, receivers: Table, tiles: Table, 
         for part in range(parts[message], 0, -1):
             needed = (remaining // step + part - 1) // part * step
             start = 0
+            for i in range(wait_offsets[message], wait_offsets[message + 1]):
+                start = max(start, over[waits[i]])
             while True:
                 # The sender alone, then what each receiver alone allows from there on.
                 start = _sender_at(messages, tiles, sends, send_masks, windows, masks, message, start)
@@ -433,8 +444,8 @@ def _place_python(parts: Ints, messages: Table, receivers: Table, tiles: Table, 
             for i in range(remaining):
                 j = left[i]
                 if earliest[i] == start:
-                    over = _receive(receivers, tiles, windows, masks, j, start, n)
-                    horizon = max(horizon, over)
+                    over[j] = _receive(receivers, tiles, windows, masks, j, start, n)
+                    horizon = max(horizon, over[j])
                     leaves[j] = start
                 else:
                     left[kept] = j
@@ -445,13 +456,14 @@ def _place_python(parts: Ints, messages: Table, receivers: Table, tiles: Table, 
     return int(horizon)
 
 
-place = compiled(_place_python, "i", "vmmmv")
+place = compiled(_place_python, "i", "vmmmvvv")
 """Place messages greedily, in their order.
 
 `parts` tells into how many sends each may be divided, each to the receivers that are ready for it; the tables
 have the columns above, messages and tiles one row more that ends the last slices (the slices of sends have
-room for all parts and lent lanes); `leaves` is filled with the sender event at which each receiver's items
-leave. Returns the latest row end.
+room for all parts and lent lanes); a message leaves after the receivers `waits` in its slice of
+`wait_offsets` have stored what they get (their messages come before it); `leaves` is filled with the sender
+event at which each receiver's items leave. Returns the latest row end.
 """
 
 
@@ -551,10 +563,8 @@ def _sweep_python(
                         messages, receivers, tiles, sends, send_masks, windows, masks, m, k, start
                     )
                     joins = at == start
-            if not joins:
-                continue
-            for k in range(j, j + step):
-                leaves[k] = start
+            if joins:
+                leaves[j : j + step] = start
         _send(messages, tiles, sends, send_masks, m, start)
         lane[s] = max(lane[s], start + n)
         if wide:

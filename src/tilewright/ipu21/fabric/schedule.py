@@ -66,21 +66,24 @@ class Schedule:
         return int(self.ends[at]) if at < len(self.tiles) and self.tiles[at] == tile else 0
 
 
-def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Schedule:
+def schedule(
+    transfers: NDArray[np.void], destinations: NDArray[np.void], *, forwarding: bool = False
+) -> Schedule:
     """Rows that carry out a set of transfers, in one phase.
 
     Args:
         transfers: TRANSFER array.
         destinations: DESTINATION array that the transfers point into.
+        forwarding: a transfer that reads bytes which others of the phase write sends on what they bring, and
+            leaves only after that has arrived. Otherwise such transfers are refused.
 
-    Every source must hold its data at the start of the phase: nothing is forwarded within it. The result
-    depends on the arguments only. Tiles without a row sit the phase out. Whatever both tiles of a pair want
-    is sent as 64-bit items if that makes the phase shorter.
+    The result depends on the arguments only. Tiles without a row sit the phase out. Whatever both tiles of a
+    pair want is sent as 64-bit items if that makes the phase shorter.
 
     Raises:
-        ScheduleError: see `check_transfers`.
+        ScheduleError: see `check_transfers` and `forwarding.waits`.
     """
-    check_transfers(transfers, destinations)
+    check_transfers(transfers, destinations, forwarding=forwarding)
     spans = spans_of(transfers, destinations)
     if not len(transfers):
         none = np.zeros(0, dtype=np.int64)
@@ -89,22 +92,22 @@ def schedule(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> Sch
     bound = lower_bound(as_messages(once), *least_items(once, pairs(once)))
     best: tuple[Messages, Ints] | None = None
     shortest = 0
-    for variant in _variants(spans, once):
+    for variant in _variants(spans, once, joining=not forwarding):
         messages = cut(variant)
         least = lower_bound(messages)
         if best is not None and (least >= shortest or shortest <= GOOD_ENOUGH * bound):
             continue
-        leaves, horizon = leaving_events(messages, least)
+        leaves, horizon = leaving_events(messages, least, forwarding=forwarding)
         if best is None or horizon < shortest:
             best, shortest = (messages, leaves), horizon
     assert best is not None
     return _rows(*_regroup(*best), bound)
 
 
-def _variants(spans: Spans, once: Spans) -> Iterator[Spans]:
+def _variants(spans: Spans, once: Spans, *, joining: bool) -> Iterator[Spans]:
     """Shared bytes sent once and what continues joined; not joined; as asked. Each with 64-bit items wherever
     possible, only where no receiver is left out, and nowhere."""
-    forms = [continued(once)]
+    forms = [continued(once) if joining else once]
     forms += [once] if forms[0] is not once else []
     forms += [spans] if once is not spans else []
     for form in forms:

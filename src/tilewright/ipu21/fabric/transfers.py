@@ -3,9 +3,9 @@
 A transfer moves `words` 32-bit words from one tile's memory to one or more others. All addresses are absolute
 byte addresses (the exchange base registers hold 0) and all tile numbers physical.
 
-All sources of a phase must hold their data when the phase starts: a transfer never forwards what another
-transfer of the same phase delivers, and nothing a phase reads may be overwritten in it. `check_transfers`
-refuses such sets instead of giving an order-dependent result.
+All sources of a phase must hold their data when the phase starts: what a phase reads must not be overwritten
+in it. `check_transfers` refuses such sets instead of giving an order-dependent result. Only a phase that is
+asked to forward may read what it writes: every read then means what the phase has written there.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ TRANSFER = np.dtype(
 DESTINATION = np.dtype([("tile", "<u2"), ("address", "<u4")])
 """One receiver of a transfer: tile and byte address of the first word."""
 
+_BASE = np.int64(1) << 20
+"""Above any byte address: tile * _BASE + address orders all memory of the chip."""
+
 TILE_IDS = 1536
 """Physical ids fit 0..1535; only those of rows 0..22 (0..1471) name tiles."""
 
@@ -43,13 +46,15 @@ def _elements(address: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(address < memory.REGION1_BASE, low, high)
 
 
-def check_transfers(transfers: NDArray[np.void], destinations: NDArray[np.void]) -> None:
+def check_transfers(
+    transfers: NDArray[np.void], destinations: NDArray[np.void], *, forwarding: bool = False
+) -> None:
     """Refuse transfers that no schedule can carry out.
 
     Checked: record types, tile numbers, lengths, destination slices, alignment to 4 bytes, ranges inside tile
     memory, distinct receivers, no transfer to its own tile alone, a sender that receives its own message is
     one of at least three receivers and reads and writes different elements, no byte written twice, none both
-    read and written. Raises ScheduleError naming the transfer and the tile.
+    read and written (unless `forwarding`). Raises ScheduleError naming the transfer and the tile.
     """
     if transfers.dtype != TRANSFER or destinations.dtype != DESTINATION:
         raise ScheduleError("transfers and destinations must be arrays of TRANSFER and DESTINATION records")
@@ -97,7 +102,9 @@ def check_transfers(transfers: NDArray[np.void], destinations: NDArray[np.void])
         owner,
         hint="place the destination in another element, or copy locally",
     )
-    _refuse_overlaps(source, address, words, tile, target, words[owner], owner)
+    begin, end, by = _written_once(tile, target, words[owner], owner)
+    if not forwarding:
+        _refuse_forwarding(source, address, words, begin, end, by)
 
 
 def _name(index: int) -> str:
@@ -129,35 +136,42 @@ def _refuse_ranges(
     _refuse(outside, what + " lies outside tile memory", tile, owner)
 
 
-def _refuse_overlaps(
-    source: NDArray[np.int64],
-    address: NDArray[np.int64],
-    words: NDArray[np.int64],
-    tile: NDArray[np.int64],
-    target: NDArray[np.int64],
-    target_words: NDArray[np.int64],
-    owner: NDArray[np.int64],
-) -> None:
-    """Refuse bytes that are written twice, or both read and written."""
-    base = np.int64(1) << 20
-    begin = tile * base + target
+def _written_once(
+    tile: NDArray[np.int64], target: NDArray[np.int64], words: NDArray[np.int64], owner: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Begins, ends and transfers of all that is written, sorted; refuses bytes that are written twice."""
+    begin = tile * _BASE + target
     order = np.argsort(begin, kind="stable")
-    begin, end, by = begin[order], (begin + 4 * target_words)[order], owner[order]
+    begin, end, by = begin[order], (begin + 4 * words)[order], owner[order]
     twice = end[:-1] > begin[1:]
     if twice.any():
         at = int(np.argmax(twice))
-        where = f"tile {begin[at + 1] // base} address {begin[at + 1] % base:#x}"
+        where = f"tile {begin[at + 1] // _BASE} address {begin[at + 1] % _BASE:#x}"
         raise ScheduleError(
             f"{where} is also written by transfer {by[at]}",
             where=_name(int(by[at + 1])),
         )
-    read = source * base + address
+    return begin, end, by
+
+
+def _refuse_forwarding(
+    source: NDArray[np.int64],
+    address: NDArray[np.int64],
+    words: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    by: NDArray[np.int64],
+) -> None:
+    """Refuse bytes that are both read and written."""
+    if not len(begin):
+        return
+    read = source * _BASE + address
     after = np.searchsorted(begin, read + 4 * words, side="left")
-    hit = (after > 0) & (end[np.maximum(after - 1, 0)] > read) if len(begin) else np.zeros(len(read), bool)
+    hit = (after > 0) & (end[np.maximum(after - 1, 0)] > read)
     if hit.any():
         at = int(np.argmax(hit))
         raise ScheduleError(
             f"transfer {by[after[at] - 1]} overwrites its source on tile {source[at]} in the same phase",
             where=_name(at),
-            hint="sources must stay valid for the whole phase; use two phases",
+            hint="sources must stay valid for the whole phase; use two phases, or let the phase forward",
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...errors import ScheduleError
 from ..machine import memory, topology
 from .conflict import Conflict
-from .deliveries import deliveries
+from .deliveries import deliveries, out_of_order
 from .items import FORMAT, KIND_NAMES, MUXPAIR
 from .parse import ParsedRow, parse_row
 from .trace import Selection, Send, Store, TileTrace, trace
@@ -56,6 +56,8 @@ def verify(
             found += _fetch(tile, it, row_addresses[tile], len(rows[tile]))
     found += _alone(tiles)
     if transfers is not None and destinations is not None:
+        for tile, it in tiles.items():
+            found += out_of_order(tile, it)
         found += deliveries(tiles, transfers, destinations)
     return sorted(
         found, key=lambda conflict: (conflict.tile, conflict.event, conflict.kind, conflict.parties)

@@ -15,6 +15,7 @@ from tilewright.ipu21.isa.build import br, runall, setzi, sync
 from tilewright.ipu21.isa.csrs import WORKER0_BASE, csr_number
 from tilewright.ipu21.isa.encode import encode
 from tilewright.ipu21.isa.enums import ENUMS
+from tilewright.ipu21.isa.registers import MAIN_ZERO
 from tilewright.ipu21.machine.memory import TILE_BASE, TILE_END
 from tilewright.ipu21.machine.timing import WORKER_SLOTS
 from tilewright.ipu21.simulator.checks import Checks
@@ -26,6 +27,8 @@ from .memory import Buffer, Space, VertexField, dtype_of, state_bytes
 from .program import STACK_BYTES, STACK_TOP, STACKS, TileProgram
 
 RETURN, STACK = 10, 11
+_STUB_BYTES = 8 * (WORKER_SLOTS + 4)
+_EXIT = encode("exitz $mSrc0", MAIN_ZERO)[0]
 _LOCAL = ENUMS["TileSyncZone"]["TEXCH_SYNCZONE_LOCAL"]
 _TEXT = re.compile(r"^.*? at 0x[0-9a-f]+(?: \((?P<instruction>.*?)\))?: (?P<what>.*)$", re.DOTALL)
 _PLACE = re.compile(r"([A-Za-z_.$][\w.$]*)\s*(?:([+-])\s*(\w+))?$")
@@ -85,7 +88,8 @@ class TileBench:
             self.space.take(STACK_TOP - STACKS, STACKS)
         for number in range(WORKER_SLOTS):
             self.tile.set_csr(WORKER0_BASE + number, self._stack_top - size * (number + 1))
-        self._stub = self.space.find(8 * (WORKER_SLOTS + 4), region=0, spread=False)
+        self._stub = self.space.find(_STUB_BYTES, region=0, spread=False)
+        self._exit = self._stub + _STUB_BYTES - 4
 
     # ---- operands
 
@@ -234,6 +238,11 @@ class TileBench:
         if len(given) not in (0, 1, count):
             raise UsageError(f"{len(given)} vertex states for {count} workers", hint="give one, or one each")
         bases = [item.address for item in given] * (count if len(given) == 1 else 1) or [0] * count
+        self.tile.write(self._exit, _words([_EXIT]))
+        for number in range(count):
+            # What a plain function needs: where to return, and a stack. A vertex uses neither.
+            self.tile.m[1 + number, RETURN] = self._exit
+            self.tile.m[1 + number, STACK] = self.tile.csr(WORKER0_BASE + number)
         for name, value in (registers or {}).items():
             file, number = _register(name)
             bank = self.tile.m[1 : count + 1] if file == "m" else self.tile.a[:count]
@@ -296,7 +305,7 @@ class TileBench:
         elif not what:
             what = f"stopped: {stop.kind.name}"
         symbol = self.program.symbol_at(stop.pc)
-        if self._stub <= stop.pc < self._stub + 8 * (WORKER_SLOTS + 4):
+        if self._stub <= stop.pc < self._stub + _STUB_BYTES:
             symbol = "launch"
         source = self.program.source_at(stop.pc)
         if source is not None:

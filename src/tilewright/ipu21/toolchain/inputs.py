@@ -13,6 +13,7 @@ from .objects import ObjectFile
 from .preprocess import preprocess_with
 
 _ELF = b"\x7fELF"
+_COMPILED = (".c", ".cc", ".cpp", ".cxx")
 
 
 def object_of(
@@ -28,6 +29,12 @@ def object_of(
         return ObjectFile.from_bytes(data, name=str(path))
     if is_gp(data):
         return extract_object(data, name=str(path))
+    if path.suffix in _COMPILED:
+        raise UsageError(
+            "C++ is compiled by the vendor's popc",
+            where=str(path),
+            hint=f"tilewright popc {path} -o {path.stem}.o",
+        )
     return assemble_file(data, path, defines=defines, include_dirs=include_dirs, preprocessor=preprocessor)
 
 

@@ -8,6 +8,7 @@ import typer
 
 from .compile import TilesOption
 from .console import JsonOption, byte_size, console, count, print_json, progress
+from .profile import ProfileOption, check_folder, write_profile_file
 
 if TYPE_CHECKING:
     from .digits_demo import DigitsResult
@@ -31,7 +32,7 @@ def demo_group() -> None:
     """
 
 
-def digits_command(tiles: TilesOption = 64, json: JsonOption = False) -> None:
+def digits_command(tiles: TilesOption = 64, profile: ProfileOption = None, json: JsonOption = False) -> None:
     """Classify handwritten digits on a simulated chip, and compare with a float32 reference.
 
     Trains a small network in NumPy, compiles it to machine code, and runs that
@@ -39,10 +40,13 @@ def digits_command(tiles: TilesOption = 64, json: JsonOption = False) -> None:
 
     Example: tilewright demo digits --tiles 16
     """
+    check_folder(profile)
     with progress("digits") as report:
         from .digits_demo import run_digits
 
-        result = run_digits(tiles, report)
+        result = run_digits(tiles, report, profile=profile is not None)
+    if result.profile is not None and profile is not None:
+        write_profile_file(result.profile, profile)
     if json:
         print_json(summary(result))
     else:

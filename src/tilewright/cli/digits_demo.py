@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tilewright.compiler.pipeline import compile_graph
 from tilewright.compiler.progress import Progress
 from tilewright.models import digits, digits_reference
+from tilewright.profiling import ProfileBuilder
 from tilewright.runtime import Session, open_device
 
 from .tile_memory import tile_bytes_max
@@ -25,6 +26,7 @@ class DigitsResult:
         cycles: simulated device cycles for the whole batch, without host transfers.
         tile_bytes_max: bytes used on the fullest tile, of `tile_bytes`.
         train_seconds, compile_seconds, simulate_seconds: wall time on this computer.
+        profile: the run's profile, if one was asked for.
     """
 
     tiles: int
@@ -37,6 +39,7 @@ class DigitsResult:
     train_seconds: float
     compile_seconds: float
     simulate_seconds: float
+    profile: ProfileBuilder | None
 
     @property
     def accuracy(self) -> float:
@@ -59,7 +62,7 @@ class DigitsResult:
         return 1 - len(self.disagreements) / len(self.labels)
 
 
-def run_digits(tiles: int, progress: Progress | None = None) -> DigitsResult:
+def run_digits(tiles: int, progress: Progress | None = None, *, profile: bool = False) -> DigitsResult:
     """Train the network, compile it for `tiles` tiles and classify all held-out images in one run.
 
     Raises MissingDependencyError without scikit-learn, and what compiling and running raise.
@@ -74,10 +77,13 @@ def run_digits(tiles: int, progress: Progress | None = None) -> DigitsResult:
     package = compile_graph(graph, tiles=tiles, progress=progress)
     compiled = time.perf_counter()
     report("simulate")
-    with open_device("sim") as device, Session(device, package) as session:
+    builder = ProfileBuilder(package, name="digits", device="sim") if profile else None
+    with open_device("sim") as device, Session(device, package, activity=profile) as session:
         logits = session.run({"x": data.test_images})["logits"]
         assert session.last_run is not None and session.last_run.cycles is not None
         cycles = session.last_run.cycles
+        if builder is not None:
+            builder.add(session.last_run)
     simulated = time.perf_counter()
     return DigitsResult(
         tiles=tiles,
@@ -90,4 +96,5 @@ def run_digits(tiles: int, progress: Progress | None = None) -> DigitsResult:
         train_seconds=trained - begin,
         compile_seconds=compiled - trained,
         simulate_seconds=simulated - compiled,
+        profile=builder,
     )

@@ -14,7 +14,18 @@ from . import logs
 from .console import settings
 from .guard import guarded
 
-COMMAND_MODULES = ("demo", "compile", "package", "toolchain", "sim", "popc", "isa", "exchange", "profile", "selftest")
+COMMAND_MODULES = (
+    "demo",
+    "compile",
+    "package",
+    "toolchain",
+    "sim",
+    "popc",
+    "isa",
+    "exchange",
+    "profile",
+    "selftest",
+)
 """Modules whose `register(app)` adds commands, in the order that `--help` lists them."""
 
 _GLOBAL_FLAGS = ("--log-json", "--debug", "--quiet")

@@ -137,9 +137,8 @@ def inspect_command(
         package = read_package(data, name=str(file))
     except PackageError as error:
         if error.what.startswith("not a package"):
-            raise PackageError(
-                error.what, where=error.where, hint="packages, ELF files, .gp archives and profiles can be shown"
-            ) from error
+            hint = "packages, ELF files, .gp archives and profiles can be shown"
+            raise PackageError(error.what, where=error.where, hint=hint) from error
         raise
     summary = summarize(package) if tile is None else summarize_tile(package, tile)
     if tile is None:

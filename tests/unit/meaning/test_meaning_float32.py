@@ -72,6 +72,24 @@ def test_flags() -> None:
     assert float32.f32_add(0x7FC00001, one, 0) == SINGLE_NAN
 
 
+@pytest.mark.parametrize(
+    ("control", "positive", "negative"),
+    [
+        (reference.NEAREST, 0x7F800000, 0xFF800000),
+        (reference.UP, 0x7F800000, 0xFF7FFFFF),
+        (reference.DOWN, 0x7F7FFFFF, 0xFF800000),
+        (reference.ZERO, 0x7F7FFFFF, 0xFF7FFFFF),
+    ],
+)
+def test_overflow_in_every_mode(control: int, positive: int, negative: int) -> None:
+    largest = 0x7F7FFFFF
+    assert float32.f32_add(largest, largest, control) == positive | OVERFLOW
+    assert float32.f32_add(largest | 1 << 31, largest | 1 << 31, control) == negative | OVERFLOW
+    # Less than half a step above the largest number: only rounding away from zero leaves the format.
+    above = float32.f32_add(largest, 0x72000000, control)
+    assert above == (0x7F800000 | OVERFLOW if control == reference.UP else largest)
+
+
 @given(bits, bits)
 def test_comparisons_give_masks(x: int, y: int) -> None:
     a, b = reference.single(x), reference.single(y)

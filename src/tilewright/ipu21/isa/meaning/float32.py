@@ -20,12 +20,16 @@ from .bits import (
 from .registry import singles
 
 
+BEYOND = 2.0**128
+"""No float32 is as large, whatever the rounding mode."""
+
+
 def round_single(value: float, lost: float, control: int) -> int:
     """`value + lost` rounded to float32, where `lost` is the exact error of `value` (or any number of its
     sign).
 
-    Raises OFLO in the flags when a finite value does not fit; the result is then infinite, as in IEEE
-    (assumed).
+    Raises OFLO in the flags when a finite value does not fit; the result is then infinite, or the largest
+    number where the rounding mode says so, as in IEEE (assumed).
     """
     result = nearest_single(value)
     if is_single_nan(result):
@@ -40,7 +44,7 @@ def round_single(value: float, lost: float, control: int) -> int:
             result = 0x00000001 if result == 0x80000000 else (result - 1 if negative else result + 1)
         elif error < 0.0 and mode != 1 and (mode == 2 or not negative):
             result = 0x80000001 if result == 0 else (result + 1 if negative else result - 1)
-    if (result & 0x7FFFFFFF) == 0x7F800000 and value - value == 0.0:
+    if value - value == 0.0 and ((result & 0x7FFFFFFF) == 0x7F800000 or abs(value) >= BEYOND):
         return result | OVERFLOW
     return result
 

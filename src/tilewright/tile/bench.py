@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -73,21 +73,22 @@ class TileBench:
     ) -> None:
         """`stack` is the least number of bytes for every stack."""
         self.program = program
-        self.tile = Tile(physical, checks=checks)
         self.buffers: dict[str, Buffer] = {}
         self._stopped = False
         image = program.image
         self.space = Space((segment.address, segment.end) for segment in image.segments)
-        for segment in image.segments:
-            self.tile.load(segment.address, segment.data, len(segment.data))
         usual = stack <= STACK_BYTES and self.space.is_free(STACK_TOP - STACKS, STACKS)
         size = STACK_BYTES if usual else -(-max(stack, STACK_BYTES) // 8) * 8
         total = size * (WORKER_SLOTS + 1)
-        self._stack_top = STACK_TOP if usual else self.space.find(total, region=0, spread=False) + total
-        if usual:
-            self.space.take(STACK_TOP - STACKS, STACKS)
+        top = self._stack_top = STACK_TOP if usual else self.space.find(total, region=0, spread=False) + total
+        self.space.take(top - total, total)
+        # The stack check must know these stacks, which are not those of the published runtime.
+        checks = replace(checks or Checks(), worker_stack=size, supervisor_stack=(top - size, top))
+        self.tile = Tile(physical, checks=checks)
+        for segment in image.segments:
+            self.tile.load(segment.address, segment.data, len(segment.data))
         for number in range(WORKER_SLOTS):
-            self.tile.set_csr(WORKER0_BASE + number, self._stack_top - size * (number + 1))
+            self.tile.set_csr(WORKER0_BASE + number, top - size * (number + 1))
         self._stub = self.space.find(_STUB_BYTES, region=0, spread=False)
         self._exit = self._stub + _STUB_BYTES - 4
 

@@ -55,6 +55,8 @@ def test_conditions(condition: str, expected: bool) -> None:
 
 
 def test_branches_and_undef() -> None:
+    guard = "#ifndef a_h\n#define a_h\nonce\n#endif // a_h\n#ifdef a_h\ntwice\n#undef a_h\n#endif\n"
+    assert lines(guard + guard) == ["once", "twice", "once", "twice"]
     source = "#ifdef A\n1\n#elif defined(B)\n2\n#else\n3\n#endif\n#undef B\n#ifndef B\n4\n#endif\n"
     assert lines(source, defines={"B": 1}) == ["2", "4"]
     assert lines("#if 0\n#if 1\n#error no\n#else\n#endif\n#include <none>\n#elif 1\nx\n#endif\n") == ["x"]

@@ -173,7 +173,7 @@ class _File:
             return rest[:1] in ('"', "<") or bool(re.fullmatch(r"[A-Z_]\w*", rest))
         if word in ("define", "undef", "ifdef", "ifndef"):
             return bool(re.match(r"[A-Za-z_]\w*", rest)) and (
-                word == "define" or bool(re.fullmatch(r"[A-Z_]\w*", rest))
+                word == "define" or bool(re.fullmatch(r"[A-Za-z_]\w*", rest))
             )
         if word == "if":
             return bool(_CONDITION.match(rest)) or (match.group(0)[:3] == "#if" and rest.isidentifier())

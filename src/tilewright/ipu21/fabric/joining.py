@@ -80,18 +80,23 @@ def continued(spans: Spans) -> Spans:
     own = np.zeros(len(spans.source), dtype=np.bool_)
     own[spans.owner[spans.tile == spans.source[spans.owner]]] = True
     begin = spans.source * _BASE + spans.address
-    if not np.isin(begin + 4 * spans.words, begin).any():
+    known, ends = np.sort(begin), begin + 4 * spans.words
+    if not (known[np.minimum(np.searchsorted(known, ends), len(known) - 1)] == ends).any():
         return spans
     count = np.diff(spans.offsets)
-    # Receivers in the order of their tiles, and a number for each set of them.
-    order = np.lexsort((spans.tile, spans.owner))
-    tile, target = spans.tile[order], spans.target[order]
+    # Receivers in the order of their tiles, and a number for each set of them; sets that happen to share one
+    # are only not looked at side by side.
+    tile, target = spans.tile, spans.target
+    if (count > 1).any():
+        order = np.argsort(spans.owner * TILE_IDS + tile, kind="stable")
+        tile, target = tile[order], target[order]
     mixed = (tile + 1) * (tile + 12345) * 0x9E3779B1 & 0xFFFFFFFF
     signature = np.add.reduceat(mixed, spans.offsets[:-1]) * 64 + count
-    line = np.lexsort((spans.address, signature, spans.source))
+    ends_of = (signature * TILE_IDS + spans.source) % ((1 << 43) - 57)
+    line = np.argsort(ends_of * _BASE + spans.address, kind="stable")
     one, two = line[:-1], line[1:]
     linked = (begin[one] + 4 * spans.words[one] == begin[two]) & (signature[one] == signature[two])
-    linked &= (count[one] == count[two]) & ~own[one] & ~own[two]
+    linked &= (spans.source[one] == spans.source[two]) & (count[one] == count[two]) & ~own[one] & ~own[two]
     linked[linked] = _continues(spans, tile, target, one[linked], two[linked])
     if not linked.any():
         return spans

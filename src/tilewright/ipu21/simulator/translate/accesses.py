@@ -17,6 +17,9 @@ Unknown = tuple[str, int, int]
 """(`m`, register, 0): its value at the beginning; (`field`, pair, index): a packed address at the beginning;
 (`pace`, stride register, selector): accesses to move by; (`new`, number, 0): anything else."""
 
+Terms = tuple[tuple[Unknown, int], ...]
+"""Unknowns with their factors, sorted."""
+
 ADDRESS_BITS = 0x1FFFFF
 
 
@@ -24,7 +27,7 @@ ADDRESS_BITS = 0x1FFFFF
 class Linear:
     """A sum of multiples of unknowns, and a constant."""
 
-    terms: tuple[tuple[Unknown, int], ...] = ()
+    terms: Terms = ()
     constant: int = 0
 
     def plus(self, other: Linear, factor: int = 1) -> Linear:
@@ -65,7 +68,7 @@ class Group:
     """
 
     store: bool
-    terms: tuple[tuple[Unknown, int], ...]
+    terms: Terms
     low: int
     high: int
     residues: set[tuple[int, int]]
@@ -92,6 +95,7 @@ class Analysis:
     accesses: list[Access] = field(default_factory=list)
     registers: dict[int, Linear] = field(default_factory=dict)
     fields: dict[int, list[Linear]] = field(default_factory=dict)
+    conflicts: list[tuple[Linear, Linear]] = field(default_factory=list)
     paced_pairs: set[int] = field(default_factory=set)
     _step: int = -1
     _fresh: int = 0
@@ -174,6 +178,18 @@ class Analysis:
                 self.fields[pair] = values
         elif function == codes.ATOM:
             self.set(op.register(0), self.fresh())
+        elif function == codes.LD64A32:
+            pointer = self.value(op.register(1))
+            if op.register(0) + 2 < 8:
+                self._access(False, pointer, 8)
+                self._access(False, self.fresh(), 4)
+            self.set(op.register(1), pointer.shifted(8))
+        elif function == codes.LDB16B16:
+            if op.register(0) < 8:
+                self._access(False, self.fresh(), 2)
+                self._access(False, self.fresh(), 2)
+            self.set(op.register(2), self.fresh())
+            self.set(op.register(3), self.fresh())
         else:
             self._delta(op)
 
@@ -226,6 +242,9 @@ class Analysis:
             plan = [(2, True, 8, 0, 0)]
         else:
             plan = [(0, False, 8, first, 0), (1, False, size, second, 1)]
+        places = [place for place, *_ in plan]
+        for index, place in enumerate(places):
+            self.conflicts += [(fields[place], fields[other]) for other in places[:index]]
         for place, store, width, data, _ in plan:
             if store or data < 8:
                 self._access(store, fields[place], width)
@@ -273,7 +292,7 @@ class Analysis:
 
 def groups_of(analysis: Analysis, repeated: bool) -> list[tuple[Group, set[int]]]:
     """Runs of accesses, each with the indices of its accesses."""
-    buckets: dict[tuple[bool, tuple[tuple[Unknown, int], ...]], list[int]] = {}
+    buckets: dict[tuple[bool, Terms], list[int]] = {}
     for index, access in enumerate(analysis.accesses):
         buckets.setdefault((access.store, access.address.terms), []).append(index)
     found = []

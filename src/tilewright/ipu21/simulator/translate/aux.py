@@ -7,6 +7,7 @@ products of halves rounded once, sums and products of singles rounded once.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from .. import codes
@@ -46,8 +47,8 @@ class Result:
 class AuxEmitter(MemoryEmitter):
     """Emits aux instructions. `flavour` and `fast_halves` decide what may be computed natively."""
 
-    def __init__(self, flavour: int, fast_halves: bool) -> None:
-        super().__init__()
+    def __init__(self, flavour: int, fast_halves: bool, wide_pairs: Set[int]) -> None:
+        super().__init__(wide_pairs)
         self.flavour = flavour
         self.fast_halves = fast_halves and flavour == PLAIN
         self.fast_singles = flavour == PLAIN
@@ -254,10 +255,9 @@ class AuxEmitter(MemoryEmitter):
             lambda: self._narrow(self._call(op, arguments), wide),
         )
 
-    def otherwise(self, rare: str, kind: str, text: str, slow: object) -> str:
+    def otherwise(self, rare: str, kind: str, text: str, slow: Callable[[], str]) -> str:
         """`text`, or where the i1 `rare` holds what `slow()` emits."""
         build = self.builder
-        assert callable(slow)
         place = build.alloca(kind, "either")
         build.store(kind, text, place)
         cold, done = build.name("rare"), build.name("usual")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from .. import codes
-from ..engine_registers import FP_CTL, PC, REPEAT_COUNT, REPEAT_END, REPEAT_FIRST
-from ..engine_registers import COUNT_HIGH, COUNT_LOW
 from .. import state as at
+from ..engine_registers import COUNT_HIGH, COUNT_LOW, FP_CTL, PC, REPEAT_COUNT, REPEAT_END, REPEAT_FIRST
+from ..instruction_tables import INFO_A_REGISTER, INFO_LANES, instruction_tables
 from . import scratch as sc
 from .accesses import Analysis
 from .aux import csr_exists_for_worker
+from .lowering import Lowering, Value
 from .matrix import MatrixEmitter, mode_of
 from .program import Block, Operation, Program, Step
 from .scratch import GENERAL, PLAIN
@@ -28,11 +29,29 @@ def changes_control(program: Program) -> bool:
     )
 
 
+def wide_pairs(program: Program) -> set[int]:
+    """A register pairs that 64-bit loads or stores touch: they are kept as one value."""
+    pairs: set[int] = set()
+    for step in program.steps():
+        op = step.main
+        if op is None or op.group != codes.GROUP_MEMORY or not op.info >> INFO_A_REGISTER & 1:
+            continue
+        count = 2 if op.function in (codes.LDST64PACE, codes.LD2X64PACE, codes.LD2XST64PACE) else 1
+        for index in range(count):
+            first = op.register(index)
+            size_log = op.info >> INFO_LANES & 7
+            if op.function >= codes.LD2X64PACE or size_log >= 3:
+                pairs |= {first & ~1, first & ~1 | 2} if size_log == 4 else {first & ~1}
+                if op.function == codes.LD2XST64PACE and index == 0:
+                    pairs.add((first & ~1) + 2)
+    return {pair for pair in pairs if pair < 8}
+
+
 class WorkerEmitter(MatrixEmitter):
     """Turns a program into one LLVM function."""
 
     def __init__(self, program: Program, flavour: int, fast_halves: bool) -> None:
-        super().__init__(flavour, fast_halves)
+        super().__init__(flavour, fast_halves, wide_pairs(program))
         self.program = program
         self.pending_issues = 0
         self.leaves = False
@@ -93,12 +112,15 @@ class WorkerEmitter(MatrixEmitter):
                 self.begin(analysis, False)
                 for step in steps:
                     self._step(step)
+                    if self.builder.closed or self.builder.dead:
+                        break
         last = block.steps[-1]
         self._fall_to(last.body_end or last.following)
 
     def _fall_to(self, address: int) -> None:
         """The end of a block that goes on at an address."""
-        if self.builder.closed:
+        if self.builder.closed or self.builder.dead:
+            self.builder.jump("bail")
             self.unpacked.clear()
             self.pending_issues = self.pending_slots = 0
             return
@@ -138,9 +160,6 @@ class WorkerEmitter(MatrixEmitter):
 
     def _word(self, op: Operation) -> None:
         """Integer and lane instructions on M registers."""
-        from ..instruction_tables import instruction_tables
-        from .lowering import Lowering, Value
-
         meaning = instruction_tables().groups[op.group].functions[op.function]
         values = []
         for index in range(len(meaning.parameters)):
@@ -294,6 +313,8 @@ class WorkerEmitter(MatrixEmitter):
             build.label(loop)
             for item in step.body:
                 self._step(item)
+                if self.builder.closed or self.builder.dead:
+                    break
             for pair in sorted(self.unpacked - set(pairs)):
                 self.pack(pair)
             for pair in pairs:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from .. import state as at
 from ..engine_registers import csr_index
 from .ir import Builder
@@ -17,8 +19,9 @@ class Frame:
     address pairs are kept taken apart between paced accesses.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wide_pairs: Set[int]) -> None:
         self.builder = Builder()
+        self._wide_pairs = wide_pairs
         entry = self.builder.allocas
         self._m: dict[int, str] = {}
         self._m_written: set[int] = set()
@@ -34,7 +37,6 @@ class Frame:
             "  %csrs = getelementptr i64, ptr %state, i64 %csrindex",
             f"  %memat = getelementptr i64, ptr %state, i64 {at.MEMORY}",
             "  %memint = load i64, ptr %memat",
-            "  %afile = alloca [8 x i32], align 16",
             "  %issues = alloca i64",
             "  store i64 0, ptr %issues",
             "  %slots = alloca i64",
@@ -87,9 +89,8 @@ class Frame:
         return self.builder.load("i32", self._fields[pair][index])
 
     def set_field(self, pair: int, index: int, text: str) -> None:
-        """Set an address; `text` may have more than 21 bits."""
-        low = self.builder.op(f"and i32 {text}, {ADDRESS_BITS}")
-        self.builder.store("i32", low, self._fields[pair][index])
+        """Set an address. Bits above the 21st count as zero, which `pack` and accesses see to."""
+        self.builder.store("i32", text, self._fields[pair][index])
 
     def unpack(self, pair: int) -> None:
         """Keep a pair's three addresses apart from now on."""
@@ -98,8 +99,8 @@ class Frame:
         build = self.builder
         low, high = self.read_m(pair), self.read_m(pair + 1)
         self.open_pair(pair)
-        self.set_field(pair, 0, low)
-        self.set_field(pair, 1, high)
+        self.set_field(pair, 0, build.op(f"and i32 {low}, {ADDRESS_BITS}"))
+        self.set_field(pair, 1, build.op(f"and i32 {high}, {ADDRESS_BITS}"))
         top = build.op(f"and i32 {build.op(f'lshr i32 {high}, 21')}, 1023")
         third = build.op(f"or i32 {build.op(f'lshr i32 {low}, 21')}, {build.op(f'shl i32 {top}, 11')}")
         self.set_field(pair, 2, third)
@@ -113,7 +114,7 @@ class Frame:
     def pack(self, pair: int) -> None:
         """Write a pair's addresses back to its registers."""
         build = self.builder
-        a0, a1, a2 = (self.field(pair, index) for index in range(3))
+        a0, a1, a2 = (build.op(f"and i32 {self.field(pair, index)}, {ADDRESS_BITS}") for index in range(3))
         self.unpacked.discard(pair)
         low = build.op(f"or i32 {a0}, {build.op(f'shl i32 {a2}, 21')}")
         top = build.op(f"shl i32 {build.op(f'lshr i32 {a2}, 11')}, 21")
@@ -127,17 +128,33 @@ class Frame:
     # ---- A registers
 
     def _a_place(self, number: int) -> str:
-        """Pointer to an A register below 8."""
-        for index in (number,):
-            if index not in self._a_known:
-                self._a_known.add(index)
-                self.builder.allocas += [
-                    f"  %a{index}at = getelementptr i64, ptr %regs, i64 {at.A_REGISTERS + index}",
-                    f"  %a{index}wide = load i64, ptr %a{index}at",
-                    f"  %a{index}word = trunc i64 %a{index}wide to i32",
-                    f"  %a{index}place = getelementptr i32, ptr %afile, i64 {index}",
-                    f"  store i32 %a{index}word, ptr %a{index}place",
-                ]
+        """Pointer to an A register below 8, or to its pair if that is kept as one value."""
+        if number & ~1 in self._wide_pairs:
+            return self._pair_place(number & ~1)
+        if number not in self._a_known:
+            self._a_known.add(number)
+            self.builder.allocas += [
+                f"  %a{number}at = getelementptr i64, ptr %regs, i64 {at.A_REGISTERS + number}",
+                f"  %a{number}wide = load i64, ptr %a{number}at",
+                f"  %a{number}word = trunc i64 %a{number}wide to i32",
+                f"  %a{number}place = alloca i32",
+                f"  store i32 %a{number}word, ptr %a{number}place",
+            ]
+        return f"%a{number}place"
+
+    def _pair_place(self, number: int) -> str:
+        if number not in self._a_known:
+            self._a_known.add(number)
+            self.builder.allocas += [
+                f"  %a{number}at = getelementptr i64, ptr %regs, i64 {at.A_REGISTERS + number}",
+                f"  %a{number}wide = load i64, ptr %a{number}at",
+                f"  %a{number}next = getelementptr i64, ptr %a{number}at, i64 1",
+                f"  %a{number}high = load i64, ptr %a{number}next",
+                f"  %a{number}top = shl i64 %a{number}high, 32",
+                f"  %a{number}both = or i64 %a{number}wide, %a{number}top",
+                f"  %a{number}place = alloca i64",
+                f"  store i64 %a{number}both, ptr %a{number}place",
+            ]
         return f"%a{number}place"
 
     def _a_constant(self, number: int) -> str:
@@ -153,33 +170,51 @@ class Frame:
 
     def read_a(self, number: int) -> str:
         """An A register as i32."""
+        build = self.builder
         if number >= 8:
             return self._a_constant(number)
-        return self.builder.load("i32", self._a_place(number))
+        place = self._a_place(number)
+        if number & ~1 not in self._wide_pairs:
+            return build.load("i32", place)
+        both = build.load("i64", place)
+        return build.op(f"trunc i64 {build.op(f'lshr i64 {both}, 32') if number & 1 else both} to i32")
 
     def read_a64(self, number: int) -> str:
         """A register pair as i64, the low word first."""
-        if number >= 8:
-            low = self.builder.op(f"zext i32 {self._a_constant(number)} to i64")
-            high = self.builder.op(f"zext i32 {self._a_constant(number + 1)} to i64")
-            return self.builder.op(f"or i64 {low}, {self.builder.op(f'shl i64 {high}, 32')}")
-        place = self._a_place(number)
-        self._a_place(number + 1)
-        return self.builder.load("i64", place, 8)
+        build = self.builder
+        if number < 8 and number in self._wide_pairs:
+            return build.load("i64", self._a_place(number))
+        low = build.op(f"zext i32 {self.read_a(number)} to i64")
+        high = build.op(f"zext i32 {self.read_a(number + 1)} to i64")
+        return build.op(f"or i64 {low}, {build.op(f'shl i64 {high}, 32')}")
 
     def write_a(self, number: int, text: str) -> None:
         """Set an A register to an i32; those that are no storage drop it."""
-        if number < 8:
-            self._a_written.add(number)
-            self.builder.store("i32", text, self._a_place(number))
+        build = self.builder
+        if number >= 8:
+            return
+        place = self._a_place(number)
+        self._a_written.add(number)
+        if number & ~1 not in self._wide_pairs:
+            build.store("i32", text, place)
+            return
+        wide = build.op(f"zext i32 {text} to i64")
+        keep = 0xFFFFFFFF if number & 1 else -(1 << 32)
+        kept = build.op(f"and i64 {build.load('i64', place)}, {keep}")
+        moved = build.op(f"shl i64 {wide}, 32") if number & 1 else wide
+        build.store("i64", build.op(f"or i64 {kept}, {moved}"), place)
 
     def write_a64(self, number: int, text: str) -> None:
         """Set a pair to an i64."""
-        if number < 8:
-            place = self._a_place(number)
-            self._a_place(number + 1)
+        if number >= 8:
+            return
+        if number in self._wide_pairs:
             self._a_written |= {number, number + 1}
-            self.builder.store("i64", text, place, 8)
+            self.builder.store("i64", text, self._a_place(number))
+            return
+        self.write_a(number, self.builder.op(f"trunc i64 {text} to i32"))
+        high = self.builder.op(f"lshr i64 {text}, 32")
+        self.write_a(number + 1, self.builder.op(f"trunc i64 {high} to i32"))
 
     # ---- the exit
 
@@ -190,8 +225,8 @@ class Frame:
             wide = build.op(f"zext i32 {build.load('i32', f'%m{number}')} to i64")
             build.store("i64", wide, f"%m{number}at")
         for number in sorted(self._a_written):
-            wide = build.op(f"zext i32 {build.load('i32', f'%a{number}place')} to i64")
-            build.store("i64", wide, f"%a{number}at")
+            wide = build.op(f"zext i32 {self.read_a(number)} to i64")
+            build.store("i64", wide, build.at("%regs", "i64", at.A_REGISTERS + number))
 
     def csr(self, number: int) -> str:
         """Pointer to one of the worker's control registers."""

@@ -19,13 +19,14 @@ class Builder:
         allocas: lines of the entry block before `lines`.
         lines: everything else in order.
         externals: declarations of functions that are called.
-        closed: the last instruction ended a block.
+        closed: the last instruction ended a block. dead: what follows up to the next label is never reached.
     """
 
     allocas: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     externals: dict[str, str] = field(default_factory=dict)
     closed: bool = False
+    dead: bool = False
     _count: int = 0
 
     def name(self, hint: str = "v") -> str:
@@ -37,6 +38,7 @@ class Builder:
         """An instruction with a result; returns the result's name."""
         if self.closed:
             self.label(self.name("dead"))
+            self.dead = True
         result = f"%{self.name()}"
         self.lines.append(f"  {result} = {text}")
         return result
@@ -45,6 +47,7 @@ class Builder:
         """An instruction without a result."""
         if self.closed:
             self.label(self.name("dead"))
+            self.dead = True
         self.lines.append(f"  {text}")
 
     def end(self, text: str) -> None:
@@ -58,7 +61,7 @@ class Builder:
         if not self.closed:
             self.lines.append(f"  br label %{name}")
         self.lines.append(f"{name}:")
-        self.closed = False
+        self.closed = self.dead = False
 
     def jump(self, name: str) -> None:
         self.end(f"br label %{name}")

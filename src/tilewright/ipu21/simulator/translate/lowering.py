@@ -343,7 +343,13 @@ class _Body:
         self.builder.label(end)
 
     def count(self, node: ast.For) -> None:
-        assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
+        assert isinstance(node.target, ast.Name)
+        if isinstance(node.iter, ast.Tuple):
+            for item in node.iter.elts:
+                self.values[node.target.id] = self.value(item)
+                self.block(node.body)
+            return
+        assert isinstance(node.iter, ast.Call)
         limits = [self.value(item) for item in node.iter.args]
         first, stop = (limits[0], limits[1]) if len(limits) > 1 else (constant(0), limits[0])
         step = int(limits[2].constant) if len(limits) == 3 else 1

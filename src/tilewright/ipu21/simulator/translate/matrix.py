@@ -171,7 +171,7 @@ class MatrixEmitter(AuxEmitter):
         build = self.builder
         phase = op.immediate
         x = build.op(f"fpext <4 x half> {self._halves(self._low_pair(op, 0))} to <4 x double>")
-        inputs = [self._shuffle("double", 4, x, "poison", [index] * 8) for index in range(4)]
+        inputs = self._spread(x)
         partials = build.op(f"fpext <4 x half> {self._halves(self._low_pair(op, 1))} to <4 x float>")
         leaving = []
         for half in range(2):
@@ -201,6 +201,21 @@ class MatrixEmitter(AuxEmitter):
             build.store("<8 x float>", moved, delay_place, 32)
         results = self._shuffle("float", 8, leaving[0], leaving[1], (0, 1, 8, 9))
         return self._narrowed(results, 4)
+
+    def _spread(self, x: str) -> list[str]:
+        """Each of four doubles in all eight places of a vector.
+
+        Through memory: the CPU's load units repeat a number for nothing, its shuffle unit is what AMPs wait for.
+        """
+        build = self.builder
+        room = build.alloca("<4 x double>", "spread", 32)
+        build.do(f"store volatile <4 x double> {x}, ptr {room}, align 32")
+        vectors = []
+        for index in range(4):
+            one = build.op(f"load volatile double, ptr {build.at(room, 'double', index)}, align 8")
+            single = build.op(f"insertelement <8 x double> poison, double {one}, i32 0")
+            vectors.append(self._shuffle("double", 8, single, "poison", [0] * 8))
+        return vectors
 
     def _dot(self, inputs: list[str], weights: list[str]) -> str:
         """(x0 w0 + x1 w1) + (x2 w2 + x3 w3): products are exact, so fused operations change nothing."""

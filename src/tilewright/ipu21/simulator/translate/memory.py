@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+
 from ...machine.memory import REGION1_BASE, TILE_BASE
 from .. import codes
 from ..instruction_tables import INFO_A_REGISTER, INFO_BROADCAST, INFO_LANES
-from .accesses import ADDRESS_BITS, Analysis, Group, Unknown, groups_of
+from .accesses import ADDRESS_BITS, Analysis, Group, Linear, Terms, Unknown, groups_of
 from .frame import Frame
 from .program import Operation
 
@@ -16,8 +18,9 @@ COLD = ", !prof !0"
 class MemoryEmitter(Frame):
     """Emits memory instructions; `begin` before each stretch tells it which accesses come."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, wide_pairs: Set[int]) -> None:
+        super().__init__(wide_pairs)
+        self._safe: str | None = None
         self.builder.allocas += [
             f"  %membias = sub i64 %memint, {TILE_BASE}",
             "  %mem = inttoptr i64 %membias to ptr",
@@ -32,13 +35,10 @@ class MemoryEmitter(Frame):
     def begin(self, analysis: Analysis, repeated: bool) -> None:
         """A stretch whose accesses have been analysed follows."""
         self._analysis = analysis
+        self._safe = None
         self._next = 0
         self._groups = groups_of(analysis, repeated)
         self._owner = {index: group for group, members in self._groups for index in members}
-
-    def restart(self) -> None:
-        """The first access of the stretch comes next."""
-        self._next = 0
 
     def bail_if(self, condition: str) -> None:
         """Give up the launch if an i1 is true."""
@@ -49,12 +49,70 @@ class MemoryEmitter(Frame):
     def hoist(self, count: str) -> None:
         """Check and record, before a repeat body, what advances evenly over `count` (i64, > 0) repetitions."""
         for group, _ in self._groups:
-            if group.advance is not None and self._evaluable(group):
+            if group.advance is not None and self._evaluable(group.terms):
                 self._hoist(group, count)
                 group.emitted = True
 
-    def _evaluable(self, group: Group) -> bool:
-        return all(kind != "new" for (kind, _, _), _ in group.terms)
+        self._safe = self._apart(count)
+
+    @staticmethod
+    def _evaluable(terms: Terms) -> bool:
+        return all(kind != "new" for (kind, _, _), _ in terms)
+
+    def _apart(self, count: str) -> str | None:
+        """i1: no instruction of the body ever meets one element twice; None if that cannot be told before."""
+        spans: dict[tuple[Terms, Terms], list[tuple[int, int]]] = {}
+        for first, second in self._analysis.conflicts:
+            spans.setdefault((first.terms, second.terms), []).append((first.constant, second.constant))
+        if not spans:
+            return None
+        safe = "true"
+        less = self.builder.op(f"sub i64 {count}, 1")
+        for terms, constants in spans.items():
+            advances = [self._analysis.advance(item) if self._evaluable(item) else None for item in terms]
+            if advances[0] is None or advances[1] is None:
+                return None
+            apart = self._pair_apart(terms, (advances[0], advances[1]), constants, less)
+            safe = self.builder.op(f"and i1 {safe}, {apart}")
+        return safe
+
+    def _pair_apart(
+        self,
+        terms: tuple[Terms, Terms],
+        advances: tuple[Linear, Linear],
+        constants: Sequence[tuple[int, int]],
+        less: str,
+    ) -> str:
+        build = self.builder
+        bases, steps, lows, highs = [], [], [], []
+        for side in range(2):
+            mine = [item[side] for item in constants]
+            base = build.op(f"and i64 {self._sum(terms[side], 0)}, {ADDRESS_BITS}")
+            step = self._sum(advances[side].terms, advances[side].constant)
+            way = build.op(f"mul i64 {step}, {less}")
+            ends = [build.op(f"add i64 {base}, {min(mine)}"), build.op(f"add i64 {base}, {max(mine)}")]
+            below = build.call("i64", "llvm.smin.i64", f"i64 {way}, i64 0")
+            above = build.call("i64", "llvm.smax.i64", f"i64 {way}, i64 0")
+            lows.append(build.op(f"add i64 {ends[0]}, {below}"))
+            highs.append(build.op(f"add i64 {ends[1]}, {above}"))
+            bases.append(base)
+            steps.append(step)
+        blocks = [[build.op(f"ashr i64 {text}, 15") for text in texts] for texts in (lows, highs)]
+        before = build.op(f"icmp slt i64 {blocks[1][0]}, {blocks[0][1]}")
+        behind = build.op(f"icmp slt i64 {blocks[1][1]}, {blocks[0][0]}")
+        apart = build.op(f"or i1 {before}, {behind}")
+        distances = {(first - second) & 15 for first, second in constants}
+        if len(distances) > 1 or distances.pop() not in (0, 8):
+            return apart
+        # In region 1 two addresses of different parity never meet, and equal steps of 16 keep it.
+        parity = build.op(f"xor i64 {bases[0]}, {bases[1]}")
+        distance = (constants[0][0] - constants[0][1]) & 8
+        differ = build.op(f"icmp ne i64 {build.op(f'and i64 {parity}, 8')}, {distance}")
+        even = build.op(f"and i64 {build.op(f'or i64 {steps[0]}, {steps[1]}')}, 15")
+        lower = build.call("i64", "llvm.smin.i64", f"i64 {lows[0]}, i64 {lows[1]}")
+        for test in (f"icmp eq i64 {even}, 0", f"icmp sge i64 {lower}, {REGION1_BASE}"):
+            differ = build.op(f"and i1 {differ}, {build.op(test)}")
+        return build.op(f"or i1 {apart}, {differ}")
 
     def _term(self, item: Unknown) -> str:
         kind, first, second = item
@@ -146,8 +204,35 @@ class MemoryEmitter(Frame):
             self._tapack(op)
         elif function == codes.ATOM:
             self.write_m(op.register(0), self.read_a(op.register(1)))
+        elif function == codes.LD64A32:
+            self._dense_and_sparse(op)
+        elif function == codes.LDB16B16:
+            self._mini_delta(op)
         else:
             self._delta(op)
+
+    def _dense_and_sparse(self, op: Operation) -> None:
+        build, number = self.builder, op.register(0)
+        pointer = self.read_m(op.register(1))
+        low = build.op(f"and i32 {self.read_m(op.register(3))}, 65535")
+        address = build.op(f"add i32 {self.read_m(op.register(2))}, {low}")
+        if number + 2 < 8:
+            self._load_a(pointer, 3, 0, number + 2)
+            self._load_a(address, 2, 0, number + 1)
+        self.write_m(op.register(1), build.op(f"add i32 {pointer}, 8"))
+
+    def _mini_delta(self, op: Operation) -> None:
+        build, number = self.builder, op.register(0)
+        base, deltas = self.read_m(op.register(1)), self.read_m(op.register(2))
+        minis = self.read_m(op.register(3))
+        low, high = build.op(f"and i32 {deltas}, 65535"), build.op(f"lshr i32 {deltas}, 16")
+        for index, part in enumerate((low, high)):
+            self._load_a(build.op(f"add i32 {base}, {part}"), 1, codes.EXTEND_REPEAT, number + index)
+        grown = build.op(f"and i32 {build.op(f'add i32 {low}, 2')}, 65535")
+        nibble = build.op(f"shl i32 {build.op(f'and i32 {minis}, 15')}, 1")
+        top = build.op(f"shl i32 {build.op(f'add i32 {high}, {nibble}')}, 16")
+        self.write_m(op.register(2), build.op(f"or i32 {grown}, {top}"))
+        self.write_m(op.register(3), build.op(f"lshr i32 {minis}, 4"))
 
     def _load(self, pointer: str, size_log: int, extend: int) -> str:
         """A load of up to 4 bytes as i32."""
@@ -224,14 +309,21 @@ class MemoryEmitter(Frame):
             for index, text in enumerate(values):
                 self.set_field(pair, index, text)
 
-    def _conflict(self, first: str, second: str) -> None:
+    def _conflicts(self, *pairs: tuple[str, str]) -> None:
         """Two accesses of one instruction in one memory element end the launch."""
         build = self.builder
-        low = build.op(f"icmp ult i32 {first}, {REGION1_BASE}")
-        # Elements are 16 KiB, in region 1 every other 8 bytes of 32 KiB.
-        mask = build.op(f"select i1 {low}, i32 {0xFFFFC000}, i32 {0xFFFF8008}")
-        differ = build.op(f"and i32 {build.op(f'xor i32 {first}, {second}')}, {mask}")
-        self.bail_if(build.op(f"icmp eq i32 {differ}, 0"))
+        skip = build.name("apart")
+        if self._safe is not None:
+            check = build.name("check")
+            build.branch(self._safe, skip, check)
+            build.label(check)
+        for first, second in pairs:
+            low = build.op(f"icmp ult i32 {first}, {REGION1_BASE}")
+            # Elements are 16 KiB, in region 1 every other 8 bytes of 32 KiB.
+            mask = build.op(f"select i1 {low}, i32 {0xFFFFC000}, i32 {0xFFFF8008}")
+            differ = build.op(f"and i32 {build.op(f'xor i32 {first}, {second}')}, {mask}")
+            self.bail_if(build.op(f"icmp eq i32 {differ}, 0"))
+        build.label(skip)
 
     def _move(self, pair: int, index: int, stride: int, selector: int, size: int) -> None:
         """Advance one packed address."""
@@ -262,20 +354,18 @@ class MemoryEmitter(Frame):
             return
         a0, a1, a2 = (self.field(pair, index) for index in range(3))
         if function == codes.LD2X64PACE:
-            self._conflict(a0, a1)
+            self._conflicts((a0, a1))
             self._load_a(a0, 3, 0, first)
             self._load_a(a1, 3, 0, second)
             moves = [(0, selectors, 8), (1, selectors >> 2, 8)]
         elif function == codes.LDST64PACE:
-            self._conflict(a0, a2)
+            self._conflicts((a0, a2))
             value = self.read_a64(second)
             build.store("i64", value, self._pointer(a2, 8), 8)
             self._load_a(a0, 3, 0, first)
             moves = [(0, selectors, 8), (2, selectors >> 2, 8)]
         elif function == codes.LD2XST64PACE:
-            self._conflict(a0, a1)
-            self._conflict(a0, a2)
-            self._conflict(a1, a2)
+            self._conflicts((a0, a1), (a0, a2), (a1, a2))
             value = self.read_a64(second)
             build.store("i64", value, self._pointer(a2, 8), 8)
             self._load_a(a0, 3, 0, first)
@@ -287,7 +377,7 @@ class MemoryEmitter(Frame):
             moves = [(2, selectors, 8)]
         else:
             size_log = 2 if function == codes.LD64A32PACE else 1
-            self._conflict(a0, a1)
+            self._conflicts((a0, a1))
             self._load_a(a0, 3, 0, first)
             self._load_a(a1, size_log, op.info >> INFO_BROADCAST & 3, second)
             moves = [(0, selectors, 8), (1, selectors >> 2, 1 << size_log)]

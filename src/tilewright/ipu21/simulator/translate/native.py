@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,7 @@ LIGHT, FULL = "light", "full"
 """Optimisation: `sroa` and `simplifycfg` only, or everything."""
 
 _LOCK = threading.Lock()
+_CACHING = True
 
 
 @lru_cache(maxsize=1)
@@ -63,6 +65,17 @@ def _directory() -> Path | None:
     return None
 
 
+@contextmanager
+def without_cache() -> Iterator[None]:
+    """Translations made inside are neither looked up nor kept on disk: for code that is run once."""
+    global _CACHING
+    before, _CACHING = _CACHING, False
+    try:
+        yield
+    finally:
+        _CACHING = before
+
+
 class Compiled:
     """Native code in memory; it stays as long as this object."""
 
@@ -92,7 +105,7 @@ def _object_code(source: str, optimise: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-def compile_module(key: str, source: Any, optimise: str) -> tuple[Compiled, bool]:
+def compile_module(key: str, source: Callable[[], str], optimise: str) -> tuple[Compiled, bool]:
     """Native code of a module, and whether it came from the cache.
 
     Args:
@@ -101,7 +114,7 @@ def compile_module(key: str, source: Any, optimise: str) -> tuple[Compiled, bool
         optimise: LIGHT or FULL.
     """
     llvm = binding()
-    directory = _directory()
+    directory = _directory() if _CACHING else None
     path = directory / f"{key}.o" if directory else None
     data: bytes | None = None
     if path is not None:

@@ -489,8 +489,11 @@ def load_weights_run(state: Integers, scratch: Integers) -> int:
 
 
 def assist(state: Integers) -> int:
-    """Called before each step of the supervisor: do what can be done natively. 1 to stop for a translation."""
-    if state[at.CHECKS] & at.CHECK_POISON:
+    """Called before each step of the supervisor: do what can be done natively; 1 to ask for a translation.
+
+    Checks that look at single accesses need the other engine.
+    """
+    if state[at.CHECKS] & (at.WATCHED_LOADS | at.WATCHED_STORES):
         return 0
     scratch = integers_at(state[at.ASSISTANCE + 1])
     if state[at.WAITING]:

@@ -33,7 +33,7 @@ _CHUNK = 32
 """Tiles per call of the engine and thread."""
 _OVERRUN = 20_000_000
 """Issues by which a launch may exceed the budget of a run."""
-_FIRST_RECORDS = 1024
+_RECORDS = 8192
 """Most translations of one process; further code is left to the compiled engine."""
 
 
@@ -62,7 +62,7 @@ class Translator:
         from ..instruction_tables import instruction_tables
 
         self.heads: NDArray[np.int64] = np.zeros(sc.REGION0_WORDS, dtype=np.int64)
-        self.records: NDArray[np.int64] = np.zeros((_FIRST_RECORDS, sc.RECORD), dtype=np.int64)
+        self.records: NDArray[np.int64] = np.zeros((_RECORDS, sc.RECORD), dtype=np.int64)
         self._count = 0
         self._keep: list[Any] = []
         self._segments: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
@@ -87,6 +87,14 @@ class Translator:
             mine = self._local.scratch = sc.Scratch(self.heads, self.records)
             self._scratches.append(mine)
         return cast("sc.Scratch", mine)
+
+    def forget(self) -> None:
+        """Drop all translations. No tile may be running."""
+        with self._lock:
+            self.heads[:] = 0
+            self._count = 0
+            self._keep.clear()
+            self._segments.clear()
 
     def statistics(self) -> Statistics:
         totals = [

@@ -24,7 +24,7 @@ from tilewright.ipu21.simulator.tile import Tile
 from tilewright.ipu21.simulator.trace import Step, steps
 
 from .memory import Buffer, Space, VertexField, dtype_of, state_bytes
-from .program import STACK_BYTES, STACK_TOP, STACKS, TileProgram
+from .program import STACK_BYTES, STACK_TOP, STACKS, TileProgram, stacks_size, worker_base
 
 RETURN, STACK = 10, 11
 _STUB_BYTES = 8 * (WORKER_SLOTS + 4)
@@ -79,7 +79,7 @@ class TileBench:
         self.space = Space((segment.address, segment.end) for segment in image.segments)
         usual = stack <= STACK_BYTES and self.space.is_free(STACK_TOP - STACKS, STACKS)
         size = STACK_BYTES if usual else -(-max(stack, STACK_BYTES) // 8) * 8
-        total = size * (WORKER_SLOTS + 1)
+        total = stacks_size(size)
         top = self._stack_top = STACK_TOP if usual else self.space.find(total, region=0, spread=False) + total
         self.space.take(top - total, total)
         # The stack check must know these stacks, which are not those of the published runtime.
@@ -88,7 +88,7 @@ class TileBench:
         for segment in image.segments:
             self.tile.load(segment.address, segment.data, len(segment.data))
         for number in range(WORKER_SLOTS):
-            self.tile.set_csr(WORKER0_BASE + number, top - size * (number + 1))
+            self.tile.set_csr(WORKER0_BASE + number, worker_base(top, size, number))
         self._stub = self.space.find(_STUB_BYTES, region=0, spread=False)
         self._exit = self._stub + _STUB_BYTES - 4
 

@@ -22,8 +22,22 @@ _ELF = b"\x7fELF"
 STACK_BYTES = 4096
 """Bytes of the stack each context has at the end of region 0, unless something else is there."""
 STACK_TOP = REGION1_BASE
-"""The supervisor's stack begins here and grows down; worker w's begins STACK_BYTES * (w + 1) below."""
-STACKS = STACK_BYTES * (WORKER_SLOTS + 1)
+"""The supervisor's stack begins here and grows down; the workers' follow below."""
+SCRATCH_BYTES = 256
+"""Bytes above a worker's base that its code may use too, as published kernels do."""
+
+
+def stacks_size(stack: int) -> int:
+    """Bytes of the stacks of a tile when each has `stack` bytes."""
+    return stack + WORKER_SLOTS * (stack + SCRATCH_BYTES)
+
+
+def worker_base(top: int, stack: int, worker: int) -> int:
+    """Where the stack of a worker begins, given where the supervisor's does."""
+    return top - stack - SCRATCH_BYTES - worker * (stack + SCRATCH_BYTES)
+
+
+STACKS = stacks_size(STACK_BYTES)
 
 _SUPPORT = f"""
 .weak __supervisor_base, __supervisor_stack_max_growth_plus_one, __worker_stack_max_growth_plus_one

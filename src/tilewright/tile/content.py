@@ -190,9 +190,8 @@ def vertex_symbol(name: str) -> str:
     """The entry symbol of a vertex written as in a graph program: `ns::Type<half,true>` (known scheme)."""
     if name.startswith("__runCodelet_"):
         return name
-    plain, _, arguments = name.replace(" ", "").partition("<")
-    symbol = plain.replace("::", "__")
-    if arguments:
-        # Every template argument is set off by an underscore, the first by three.
-        symbol += "___" + "_".join(arguments.rstrip(">").replace("::", "__").split(","))
-    return "__runCodelet_" + symbol
+    plain, _, arguments = name.partition("<")
+    words = [plain, *arguments.rstrip("> ").split(",")] if arguments else [plain]
+    parts = [word.strip().replace("::", "__").replace(" ", "_") for word in words]
+    # Template arguments are set off from the name by three underscores, from each other by one.
+    return "__runCodelet_" + parts[0] + ("___" + "_".join(parts[1:]) if arguments else "")

@@ -19,13 +19,14 @@ from ..package import validate
 from ..package.records import Package
 from .emit.build_package import HostBindings, build_package
 from .emit.check_rows import check_rows
-from .emit.images import BlobStore
+from .emit.images import ImageBlobs
 from .emit.memory_map import PROGRAM, data_start
-from .emit.phase_rows import schedule_phase
+from .emit.phase_transfers import phase_transfers
 from .emit.runtime_image import active_runtime, idle_runtime
 from .emit.step_code import class_code
 from .emit.steps_profile import index_steps
 from .emit.tile_programs import Programs, assemble_programs
+from .fabric.schedule import schedule
 from .lower.tile_work import Phase, TileWork, lower_plan
 from .machine.memory import ELEMENT_BYTES, REGION1_BASE
 from .machine.topology import TILES, to_physical
@@ -113,16 +114,29 @@ def _tiles_that_do(graph: Graph, tiles: int, standard_start: int) -> int | None:
     return high
 
 
-def _emit(graph: Graph, fitted: Fitted, report: Progress) -> tuple[Package, Programs]:
-    work, placement = fitted.work, fitted.placement
-    store = BlobStore()
-    report("pack weights")
-    host = HostBindings(graph, work, placement, store)
-    phase_rows: dict[int, dict[int, NDArray[np.uint32]]] = {}
+def _schedule(
+    work: TileWork, placement: Placement, report: Progress
+) -> dict[int, dict[int, NDArray[np.uint32]]]:
+    """Rows of every exchange step by tile. Phases that move the same words are scheduled once."""
+    done: dict[tuple[bytes, bytes], dict[int, NDArray[np.uint32]]] = {}
+    phase_rows = {}
     for step, item in enumerate(work.work):
         if isinstance(item, Phase) and item.words:
-            report(f"schedule {work.plan.steps[step].name}")
-            phase_rows[step] = dict(schedule_phase(item, work, placement).rows)
+            transfers, destinations = phase_transfers(item, work, placement)
+            key = (transfers.tobytes(), destinations.tobytes())
+            if key not in done:
+                report(f"schedule {work.plan.steps[step].name}")
+                done[key] = dict(schedule(transfers, destinations).rows)
+            phase_rows[step] = done[key]
+    return phase_rows
+
+
+def _emit(graph: Graph, fitted: Fitted, report: Progress) -> tuple[Package, Programs]:
+    work, placement = fitted.work, fitted.placement
+    store = ImageBlobs()
+    report("pack weights")
+    host = HostBindings(graph, work, placement, store)
+    phase_rows = _schedule(work, placement, report)
     report("emit")
     profile = index_steps(work)
     active, idle = active_runtime(), idle_runtime()

@@ -23,7 +23,7 @@ from ..toolchain import LinkedImage
 from .bindings import make_binding
 from .host_plan import plan_batches
 from .host_protocol import entry_points, host_exchange
-from .images import BlobStore, build_images, initial_zeros, merge
+from .images import ImageBlobs, build_images, initial_zeros, merge
 from .row_regions import row_regions
 from .steps_profile import ProfileIndex
 from .tile_programs import HostTraffic, Programs
@@ -32,7 +32,7 @@ from .tile_programs import HostTraffic, Programs
 class HostBindings:
     """Bindings of all three groups, and how their bytes travel."""
 
-    def __init__(self, graph: Graph, work: TileWork, placement: Placement, store: BlobStore) -> None:
+    def __init__(self, graph: Graph, work: TileWork, placement: Placement, store: ImageBlobs) -> None:
         plan = work.plan
         types = {value.name: value.type for value in graph.inputs}
         constants = {value.name: (value, data) for value, data in graph.constants}
@@ -70,7 +70,7 @@ def build_package(
     active_runtime: LinkedImage,
     idle_runtime: LinkedImage,
     profile: ProfileIndex,
-    store: BlobStore,
+    store: ImageBlobs,
 ) -> Package:
     """Put everything together. The result is not validated yet; the writer does that."""
     padding = [initial_zeros(work, placement, tile_class) for tile_class in work.classes]

@@ -6,7 +6,7 @@ from ...errors import ScheduleError
 from ..fabric.verify import verify
 from ..lower.tile_work import Phase, TileWork
 from ..place.placement import Placement
-from .phase_rows import phase_transfers
+from .phase_transfers import phase_transfers
 from .tile_programs import Programs
 
 SHOWN = 10

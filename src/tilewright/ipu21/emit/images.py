@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...package.blobs import BlobStore
 from ...package.records import EXECUTE, MARK, NO_BLOB, NO_MARKS, READ, WRITE, Image, Segment, TileImage
 from ..lower.tile_work import TileClass, TileWork
 from ..machine.memory import ENTRY_POINT
@@ -21,18 +22,8 @@ CODE = READ | EXECUTE
 DATA = READ | WRITE
 
 
-class BlobStore:
-    """Content-addressed bytes: equal strings share an index, in order of first use."""
-
-    def __init__(self) -> None:
-        self.blobs: list[bytes] = []
-        self._index: dict[bytes, int] = {}
-
-    def add(self, data: bytes) -> int:
-        if data not in self._index:
-            self._index[data] = len(self.blobs)
-            self.blobs.append(data)
-        return self._index[data]
+class ImageBlobs(BlobStore):
+    """The blobs of a package, and segments made of them."""
 
     def segment(self, address: int, data: bytes, flags: int) -> Segment:
         return Segment(address, len(data), self.add(data), 0, len(data), flags)
@@ -69,7 +60,7 @@ def build_images(
     output_step: int,
     active_runtime: LinkedImage,
     idle_runtime: LinkedImage,
-    store: BlobStore,
+    store: ImageBlobs,
 ) -> tuple[ImageSet, list[NDArray[np.void]]]:
     """Images of physical tiles 0..1471 and the mark tables they name.
 
@@ -100,7 +91,7 @@ def build_images(
             *data[index],
             store.words(PROGRAM, program.opening, CODE),
             store.words(programs.closing_address, program.closing, CODE),
-            *(store.segment(row.address, row.words.tobytes(), CODE) for row in programs.rows[tile]),
+            *(store.segment(address, words.tobytes(), CODE) for address, words in _rows(programs, tile)),
             *_host_segments(program, store),
         ]
         key = (index, program.loop_address)
@@ -111,7 +102,12 @@ def build_images(
     return images, mark_tables
 
 
-def _host_segments(program: TileProgram, store: BlobStore) -> list[Segment]:
+def _rows(programs: Programs, tile: int) -> list[tuple[int, NDArray[np.uint32]]]:
+    """Distinct rows of a tile: steps with equal rows share one."""
+    return list({row.address: row.words for row in programs.rows[tile]}.items())
+
+
+def _host_segments(program: TileProgram, store: ImageBlobs) -> list[Segment]:
     segments = []
     if program.tables.words:
         segments.append(store.words(TABLES, program.tables.words, DATA))

@@ -131,10 +131,7 @@ def assemble_programs(
     codes, addresses = [], []
     end = rows_start
     for index, tiles in enumerate(classes):
-        cursor, where = rows_start, {}
-        for step, rows in phase_rows.items():
-            where[step] = cursor
-            cursor += _align(4 * max((len(rows[tile]) for tile in tiles if tile in rows), default=0))
+        where, cursor = _row_addresses(tiles, phase_rows, rows_start)
         addresses.append(where)
         end = max(end, cursor)
         codes.append(emit(index, where, closing_address))
@@ -147,6 +144,23 @@ def assemble_programs(
         for tile, index in class_of.items()
     }
     return Programs(active, idle, codes, placed, closing_address, steps_address, end, class_of)
+
+
+def _row_addresses(tiles: Sequence[int], phase_rows: PhaseRows, start: int) -> tuple[dict[int, int], int]:
+    """Where each step's rows lie on the tiles of a class, and where they end.
+
+    Steps whose rows are the same on every tile of the class share one copy.
+    """
+    where: dict[int, int] = {}
+    copies: dict[tuple[bytes, ...], int] = {}
+    cursor = start
+    for step, rows in phase_rows.items():
+        mine = tuple(rows[tile].tobytes() if tile in rows else b"" for tile in tiles)
+        if mine not in copies:
+            copies[mine] = cursor
+            cursor += _align(max((len(words) for words in mine), default=0))
+        where[step] = copies[mine]
+    return where, cursor
 
 
 @dataclass

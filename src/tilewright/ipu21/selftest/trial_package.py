@@ -24,7 +24,7 @@ from ...package.records import (
 )
 from ..emit.host_plan import plan_batches
 from ..emit.host_protocol import entry_points, host_exchange
-from ..emit.images import BlobStore, build_images, zeros
+from ..emit.images import ImageBlobs, build_images, zeros
 from ..emit.memory_map import data_start
 from ..emit.row_regions import row_regions
 from ..emit.runtime_image import active_runtime, idle_runtime
@@ -53,7 +53,7 @@ def trial_package(
 
     Raises PlacementError if code and areas do not fit together, ScheduleError for impossible messages.
     """
-    tiles, store = trial.tiles, BlobStore()
+    tiles, store = trial.tiles, ImageBlobs()
     held, given = (
         [_binding(area) for area in trial.areas if area.given == way] for way in ("weight", "host")
     )

@@ -1,11 +1,10 @@
-"""The timed rows of one exchange phase: logical fragments with addresses, scheduled on the fabric."""
+"""One exchange phase as the fabric sees it: logical fragments with addresses on physical tiles."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fabric.schedule import Schedule, schedule
 from ..fabric.transfers import DESTINATION, TRANSFER
 from ..lower.tile_work import Phase, TileWork
 from ..machine.topology import to_physical
@@ -37,12 +36,6 @@ def phase_transfers(
         destinations.append(received)
         first += len(received)
     return np.concatenate(transfers), np.concatenate(destinations)
-
-
-def schedule_phase(phase: Phase, work: TileWork, placement: Placement) -> Schedule:
-    """Rows of a phase for every active tile."""
-    transfers, destinations = phase_transfers(phase, work, placement)
-    return schedule(transfers, destinations)
 
 
 def _addresses(buffer: str, work: TileWork, placement: Placement) -> NDArray[np.int64]:

@@ -39,7 +39,7 @@ class DigitsResult:
     train_seconds: float
     compile_seconds: float
     simulate_seconds: float
-    profile: ProfileBuilder | None
+    profile: ProfileBuilder | None = None
 
     @property
     def accuracy(self) -> float:

@@ -22,7 +22,7 @@ def result(monkeypatch: pytest.MonkeyPatch) -> digits_demo.DigitsResult:
     reference[7] = chip[7] = 0
     chip[100:112] = 3 - (labels[100:112] == 3)
     made = digits_demo.DigitsResult(64, labels, chip, reference, 12345, 65536, 638976, 1.5, 2.25, 30.0)
-    monkeypatch.setattr(digits_demo, "run_digits", lambda tiles, progress: made)
+    monkeypatch.setattr(digits_demo, "run_digits", lambda tiles, progress, profile: made)
     return made
 
 

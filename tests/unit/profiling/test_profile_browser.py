@@ -138,6 +138,19 @@ def test_pointing_tells_and_clicking_chooses(chromium: Browser, tmp_path: Path) 
     assert chromium.evaluate("document.getElementById('tiles').value") == "70"
 
 
+@pytest.mark.parametrize(("by", "colours"), [("step", 3), ("operation", 2), ("kernel", 3)])
+def test_what_differs_has_another_colour(chromium: Browser, tmp_path: Path, by: str, colours: int) -> None:
+    """The sample's three device steps: two operations, three kernels; waiting keeps its own colours."""
+    chromium.open(write(sample_profile(1), tmp_path), f"#colour={by}")
+    legend = chromium.evaluate(
+        "[...document.querySelectorAll('#legend button')]"
+        ".map((button) => [button.textContent, button.firstChild.style.background])"
+    )
+    waits = {"exchange.idle", "synchronisation", "host"}
+    assert len(legend) == colours + len(waits) and waits < {name for name, _ in legend}
+    assert len({colour for _, colour in legend}) == len(legend)
+
+
 def test_the_search_and_the_theme(chromium: Browser, tmp_path: Path) -> None:
     chromium.open(write(sample_profile(1), tmp_path))
     choose(chromium, "search", "tile 5")

@@ -53,7 +53,7 @@ class ChipMap {
       pen.lineWidth = 1.6;
       pen.strokeRect(x, y, across - 0.5, down - 0.5);
     }
-    const text = high > -Infinity ? `from ${count(low)} (pale) to ${count(high)} cycles (strong) per tile; tile 0 is at the top left, `
+    const text = high > -Infinity ? `from ${count(low)} (faint) to ${count(high)} cycles (strong) per tile; tile 0 is at the top left, `
       + "rows down, columns across, four tiles in each place" : "no tiles";
     document.getElementById("mapscale").textContent = text;
   }

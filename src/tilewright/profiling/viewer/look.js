@@ -24,8 +24,8 @@ function mixColours() {
   look.kinds = header.kinds.map((kind) => KIND_COLOURS[kind.name] || waits[kind.name] || c.soft);
   const names = [...new Set(header.steps.map(colourName))];
   // Steps of the golden angle keep neighbours apart, however many there are.
-  look.steps = header.steps.map((step) => {
-    const place = names.indexOf(colourName(step));
+  look.steps = header.steps.map((step, number) => {
+    const place = names.indexOf(colourName(step, number));
     return hue((place * 137.508 + 205) % 360, document.documentElement.dataset.theme === "dark", place);
   });
 }

@@ -1,0 +1,29 @@
+"""Kernels of this folder on a bench, with every check on unless a test says otherwise."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from tilewright.tile import Checks, TileBench, TileProgram
+from tilewright.tile.program import STACK_BYTES, STACK_TOP
+
+ALL = Checks(
+    poison=True,
+    races=True,
+    code=True,
+    stack=True,
+    worker_stack=STACK_BYTES,
+    supervisor_stack=(STACK_TOP - STACK_BYTES, STACK_TOP),
+)
+
+
+@lru_cache(maxsize=32)
+def _program(name: str) -> TileProgram:
+    path = Path(__file__).parent / f"{name}.S"
+    return TileProgram.from_source(path.read_text(), filename=path.name)
+
+
+def bench(name: str, checks: Checks = ALL) -> TileBench:
+    """A tile with the kernels of one source file."""
+    return TileBench(_program(name), checks=checks)

@@ -19,7 +19,6 @@ from .bits import (
 )
 from .registry import singles
 
-
 BEYOND = 2.0**128
 """No float32 is as large, whatever the rounding mode."""
 

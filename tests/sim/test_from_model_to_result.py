@@ -49,7 +49,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert reports[0]["package_bytes"] == packages[0].stat().st_size
     x = np.random.default_rng(1).standard_normal((32, 64)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
-    arguments = ("run", str(packages[0]), "--input", f"x={tmp_path / 'x.npy'}")
+    arguments = ("run", str(packages[0]), "--check", "--input", f"x={tmp_path / 'x.npy'}")
     done = tilewright(*arguments, "--output", f"y={tmp_path / 'y.npy'}", "--json")
     assert json.loads(done.stdout)["cycles"] > 0
     expected = runpy.run_path(str(EXAMPLE))["network"](x)["y"]

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 import tilewright as tw
 from tilewright.graph import Graph
-from tilewright.ipu21.simulator.checks import Checks
-from tilewright.ipu21.simulator.device import SimulatedDevice
 from tilewright.operators import operator
 
 pytestmark = pytest.mark.sim
@@ -34,7 +32,7 @@ TILES = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 13, 16, 29, 64, 97])
 def run(graph: Graph, inputs: Mapping[str, Array], tiles: int) -> dict[str, Array]:
     """Results of two runs of one session, which must be the same."""
     package = tw.compile(graph, tiles=tiles)
-    with SimulatedDevice(checks=Checks(poison=True)) as device, tw.Session(device, package) as session:
+    with tw.open_device("sim", check=True) as device, tw.Session(device, package) as session:
         first = session.run(inputs)
         second = session.run(inputs)
     for name, array in first.items():

@@ -42,6 +42,10 @@ def run_command(
         typer.Option("--output", metavar="NAME=FILE.npy", help="Where to write; repeatable."),
     ] = None,
     device: Annotated[str, typer.Option("--device", help="sim, or ipu:N for a card.")] = "sim",
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Look for unwritten memory, races, stores into code, unheard words."),
+    ] = False,
     repeat: Annotated[
         int, typer.Option("--repeat", metavar="N", min=1, max=MAX_REPEATS, help="Runs in one session.")
     ] = 1,
@@ -70,7 +74,10 @@ def run_command(
     # Before the device is opened: a wrong array should not cost the time of a load.
     check_inputs(content.inputs, arrays)
     builder = profile_builder(content, package.name, device, profile)
-    with open_device(device) as opened, Session(opened, content, activity=builder is not None) as session:
+    with (
+        open_device(device, check=check) as opened,
+        Session(opened, content, activity=builder is not None) as session,
+    ):
         results = session.run_many([arrays] * repeat)[-1]
     if builder is not None and profile is not None:
         builder.add(session.last_run)

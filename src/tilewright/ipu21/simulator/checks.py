@@ -43,6 +43,11 @@ class Checks:
     worker_stack: int = WORKER_STACK_BYTES
     supervisor_stack: tuple[int, int] = SUPERVISOR_STACK
 
+    @classmethod
+    def thorough(cls) -> Checks:
+        """What a compiled program must satisfy. Not `stack`: its kernels lend workers supervisor frames."""
+        return cls(poison=True, races=True, code=True)
+
     @property
     def watching(self) -> bool:
         """Whether any check looks at accesses beyond their address: none of these is on by default."""

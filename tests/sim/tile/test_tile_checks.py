@@ -222,6 +222,31 @@ def test_the_supervisors_stack() -> None:
     run(body.format(0x104), checks=QUIET)
 
 
+def test_workers_may_write_to_a_frame_of_the_supervisor() -> None:
+    body = """
+    add $m11, $m11, -32
+    setzi $m0, w
+    runall $m0, $m11, 0
+    sync 2
+    br $m10
+.align 8
+w:  get $m0, $WSR
+    and $m0, $m0, 7
+    shl $m1, $m0, 2
+    add $m1, $m1, {}
+    st32 $m0, $m13, $m1, 0
+    exitz $m15
+"""
+    assert stop_of_or_none(body.format(0)) is None
+    stop = stop_of_or_none(body.format(-4))
+    assert stop is not None and (stop.exception, stop.context) == (ExceptionKind.STACK_OVERFLOW, 1)
+
+
+def stop_of_or_none(body: str) -> Stop | None:
+    stop = tile_of(body, checks=only(stack=True)).run()
+    return None if stop.kind is StopKind.ENDED else stop
+
+
 def test_bounds_of_stacks_can_be_set() -> None:
     body = "add $m11, $m11, -8\nst32 $m15, $m11, $m15, 0\nbr $m10"
     small = Checks(stack=True, supervisor_stack=(0x586DC, 0x586E0))

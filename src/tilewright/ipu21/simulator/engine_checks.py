@@ -18,6 +18,8 @@ STATUS, REPEAT_LEFT, WORKER_BASES = 1, 4, 0x21
 """Control registers: $SSR or $WSR, a worker's $REPEAT_COUNT, the supervisor's $WORKER0_BASE."""
 IN_REPEAT_BIT = 0x200
 """$WSR.ERPT: the exception came inside a repeat (known)."""
+STACK_POINTER = 11
+"""$sp among the M registers; the supervisor's come first in the state."""
 STACK_GUARD = 0x400
 """Bytes below a stack in which an access through its stack pointer counts as an overflow (assumed)."""
 WRITTEN_OVER = -2
@@ -91,8 +93,8 @@ def watched_load(state: Integers, context: int, address: int, size: int) -> int:
 
 
 def check_owner(state: Integers, context: int, address: int) -> int:
-    """A store must not hit the stack of another context."""
-    if context and state[at.STACK_LOW] <= address < state[at.STACK_HIGH]:
+    """A store must not hit another context's stack, but may hit the frames the supervisor has made."""
+    if context and state[at.STACK_LOW] <= address < min(state[at.STACK_HIGH], state[STACK_POINTER]):
         return fault(state, STACK_OVERFLOW, context, address)
     for worker in range(6):
         base = state[at.CSRS + WORKER_BASES + worker]
@@ -114,7 +116,7 @@ def check_code(state: Integers, context: int, address: int, words: int) -> int:
 
 def check_stack_pointer(state: Integers, context: int, number: int, address: int) -> int:
     """An access through $sp, or a worker's base register, must not lie just below its context's stack."""
-    if number == 11 or (context and number == 12):
+    if number == STACK_POINTER or (context and number == 12):
         low = state[at.STACK_LOW]
         if context:
             low = state[at.CSRS + WORKER_BASES + context - 1] - state[at.WORKER_STACK]

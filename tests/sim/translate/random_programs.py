@@ -37,9 +37,23 @@ PAIR, STRIDE, OFFSET = 8, 10, 3
 FREE = (0, 2, 11)
 """M registers for everything that is no address."""
 
-SPECIAL_HALVES = np.array([0, 0x8000, 1, 0x8001, 0x3FF, 0x400, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00, 0x7D01])
+SPECIAL_HALVES = np.array(
+    [0, 0x8000, 1, 0x8001, 0x3FF, 0x400, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00, 0x7D01]
+)
 SPECIAL_SINGLES = np.array(
-    [0, 1 << 31, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001, 0x477FF000]
+    [
+        0,
+        1 << 31,
+        1,
+        0x7FFFFF,
+        0x800000,
+        0x7F7FFFFF,
+        0x7F800000,
+        0xFF800000,
+        0x7FC00000,
+        0x7F800001,
+        0x477FF000,
+    ]
 )
 
 _CONTROL = frozenset(("br", "bri", "brz", "brnz", "brneg", "brpos", "brnzdec", "call", "rpt", "trap"))
@@ -90,7 +104,11 @@ class Source:
             return int(self.random.integers(low, high + 1))
         if form.mnemonic == "get":
             return self.choose((0, 1, 2, 3, 0x60, 0x61))
-        return self.choose((7,)) if form.mnemonic == "put" else self.choose((0, 1, 3, 4, 5, 6, 7, 8, 8, 8, 9, 10))
+        return (
+            self.choose((7,))
+            if form.mnemonic == "put"
+            else self.choose((0, 1, 3, 4, 5, 6, 7, 8, 8, 8, 9, 10))
+        )
 
     def _register(self, form: Form, position: int) -> int:
         item = form.operands[position]
@@ -111,7 +129,6 @@ class Source:
 
     def _pointer(self, form: Form, position: int) -> int:
         """The registers of memory instructions: data, base, delta, stride or offset."""
-        item = form.operands[position]
         if "pace" in form.mnemonic:
             return STRIDE
         registers = [index for index, other in enumerate(form.operands) if other.kind == "mreg"]

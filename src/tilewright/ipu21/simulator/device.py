@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import DeviceError
+from tilewright.errors import DeviceError, UsageError
 from tilewright.ipu21.machine.topology import ROWS
 from tilewright.package.records import Package
 
@@ -18,6 +18,8 @@ from .hostport import HostPort, LateHost
 from .intervals import INTERVAL, intervals
 
 PHYSICAL_IDS = ROWS * 64
+TRANSLATED, REFERENCE = "translated", "reference"
+"""Names of the engines."""
 MARK_LIMIT = 0xFFFF
 """Largest mark; the host reads 16 bits back."""
 
@@ -35,7 +37,8 @@ class SimulatedDevice:
         acknowledge_delay_seed: let the host be late by seeded delays: cycles before each acknowledgement and
             before its words, and reads of GS2 that do not yet see the answer. Results and device cycles
             do not depend on it.
-        engines: another implementation of tiles, to compare with.
+        engines: "translated" (workers as native code, the default), "reference" (the compiled engine alone), or
+            another implementation of tiles, to compare with. Nothing but speed depends on it.
     """
 
     name = "sim"
@@ -47,8 +50,10 @@ class SimulatedDevice:
         phase_checks: PhaseChecks | None = None,
         host_latency: int = 0,
         acknowledge_delay_seed: int | None = None,
-        engines: Engines | None = None,
+        engines: Engines | str = TRANSLATED,
     ) -> None:
+        if isinstance(engines, str) and engines not in (TRANSLATED, REFERENCE):
+            raise UsageError(f"there is no engine {engines!r}", hint=f"{TRANSLATED} or {REFERENCE}")
         self._checks = checks or Checks()
         self._phase_checks = phase_checks or PhaseChecks(unwritten=self._checks.poison)
         self._host_latency = host_latency
@@ -67,7 +72,7 @@ class SimulatedDevice:
         self._chip = Chip(
             package,
             self._port,
-            self._engines or self._compiled(),
+            self._made_engines(),
             phase_checks=self._phase_checks,
             host_latency=self._host_latency,
             late_host=self._late_host,
@@ -76,8 +81,15 @@ class SimulatedDevice:
         if self._recording:
             self._chip.record(True)
 
-    def _compiled(self) -> Engines:
-        from .tiles import CompiledTiles  # brings a compiler with it, so only when something is loaded
+    def _made_engines(self) -> Engines:
+        # Each brings a compiler with it, so only when something is loaded.
+        if not isinstance(self._engines, str):
+            return self._engines
+        if self._engines == TRANSLATED and not self._checks.watching:
+            from .translate.tiles import TranslatedTiles
+
+            return TranslatedTiles(self._checks)
+        from .tiles import CompiledTiles
 
         return CompiledTiles(self._checks)
 

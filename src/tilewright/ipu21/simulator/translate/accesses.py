@@ -115,7 +115,7 @@ class Analysis:
         self._fresh += 1
         return unknown("new", self._fresh)
 
-    def set(self, number: int, value: Linear) -> None:
+    def assign(self, number: int, value: Linear) -> None:
         if number < 12:
             self.registers[number] = value
             # The addresses packed there are others from here on.
@@ -129,11 +129,11 @@ class Analysis:
     def _main(self, op: Operation) -> None:
         if op.group == codes.GROUP_WORDS:
             number = op.word >> (op.place(3) - 1) & 15
-            self.set(number, self._word(op))
+            self.assign(number, self._word(op))
         elif op.group == codes.GROUP_MEMORY:
             self._memory(op)
         elif op.group == codes.GROUP_CONTROL and op.function in (codes.GET, codes.CALL, codes.BRNZDEC):
-            self.set(op.register(0), self.fresh())
+            self.assign(op.register(0), self.fresh())
 
     def _operand(self, op: Operation, index: int) -> Linear | None:
         place = op.place(index)
@@ -167,7 +167,7 @@ class Analysis:
             moved = self.fresh()
             self._access(True, moved if function == codes.STM else base, 4)
             if function == codes.STM_STEP:
-                self.set(op.register(1), moved)
+                self.assign(op.register(1), moved)
         elif function < codes.TAPACK:
             self._paced(op)
         elif function == codes.TAPACK:
@@ -177,19 +177,19 @@ class Analysis:
                 self.registers[pair], self.registers[pair + 1] = self.fresh(), self.fresh()
                 self.fields[pair] = values
         elif function == codes.ATOM:
-            self.set(op.register(0), self.fresh())
+            self.assign(op.register(0), self.fresh())
         elif function == codes.LD64A32:
             pointer = self.value(op.register(1))
             if op.register(0) + 2 < 8:
                 self._access(False, pointer, 8)
                 self._access(False, self.fresh(), 4)
-            self.set(op.register(1), pointer.shifted(8))
+            self.assign(op.register(1), pointer.shifted(8))
         elif function == codes.LDB16B16:
             if op.register(0) < 8:
                 self._access(False, self.fresh(), 2)
                 self._access(False, self.fresh(), 2)
-            self.set(op.register(2), self.fresh())
-            self.set(op.register(3), self.fresh())
+            self.assign(op.register(2), self.fresh())
+            self.assign(op.register(3), self.fresh())
         else:
             self._delta(op)
 
@@ -215,9 +215,9 @@ class Analysis:
         if store or data < (8 if a_register else 12):
             self._access(store, address, 1 << size_log)
         if not store and not a_register:
-            self.set(data, self.fresh())
+            self.assign(data, self.fresh())
         if function in (codes.LOAD_STEP, codes.STORE_STEP):
-            self.set(delta_number, delta.plus(offset))
+            self.assign(delta_number, delta.plus(offset))
 
     def _paced(self, op: Operation) -> None:
         function, selectors = op.function, op.immediate
@@ -264,8 +264,8 @@ class Analysis:
         self._access(False, pointer, 4 if pair else 2)
         if op.register(0) < 8:
             self._access(False, self.fresh(), 1 << (op.info >> INFO_LANES & 7))
-        self.set(op.register(3), self.fresh())
-        self.set(op.register(1), pointer.shifted(4 if pair else 2))
+        self.assign(op.register(3), self.fresh())
+        self.assign(op.register(1), pointer.shifted(4 if pair else 2))
 
     def fields_used(self) -> set[int]:
         """Pairs whose addresses paced instructions of the stretch use."""

@@ -8,9 +8,10 @@ from ..engine_registers import COUNT_HIGH, COUNT_LOW, FP_CTL, PC, REPEAT_COUNT, 
 from ..instruction_tables import INFO_A_REGISTER, INFO_LANES, instruction_tables
 from . import scratch as sc
 from .accesses import Analysis
-from .aux import csr_exists_for_worker
-from .lowering import Lowering, Value
+from .auxiliary import csr_exists_for_worker
+from .lowering import Lowering
 from .matrix import MatrixEmitter, mode_of
+from .operands import Value
 from .program import Block, Operation, Program, Step
 from .scratch import GENERAL, PLAIN
 
@@ -296,7 +297,7 @@ class WorkerEmitter(MatrixEmitter):
         analysis = Analysis()
         analysis.follow(step.body)
         self.pack_all()
-        pairs = sorted(analysis.fields_used())
+        pairs: list[int] = sorted(analysis.fields_used())
         for pair in pairs:
             self.unpack(pair)
         enter, loop, end = build.name("enter"), build.name("loop"), build.name("end")

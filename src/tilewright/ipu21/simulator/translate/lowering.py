@@ -14,51 +14,31 @@ import math
 import textwrap
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ...isa.meaning import arrays, bits
-from .. import pointers
 from .ir import Builder, double_text
+from .operands import (
+    COMPARE,
+    FLOAT,
+    FLOAT_COMPARE,
+    INTEGER,
+    INTEGER_COMPARE,
+    PLAIN,
+    POINTERS,
+    UNARY,
+    Value,
+    as_load,
+    constant,
+    is_text,
+    log2_of,
+)
+from .single_instructions import SPECIAL
 
 Function = Callable[..., Any]
 
-POINTERS: dict[Any, tuple[str, str]] = {
-    arrays.Bytes: ("i8", "unsigned"),
-    arrays.Words: ("i32", "unsigned"),
-    arrays.Marks: ("i16", "signed"),
-    arrays.Integers: ("i64", "signed"),
-    arrays.Singles: ("float", "float"),
-    arrays.Doubles: ("double", "float"),
-}
-"""Array annotation to element type and how it is read."""
-
 _TYPES = {"i": "i64", "f": "double", "b": "i1", "s": "float"}
-
-
-@dataclass(frozen=True)
-class Value:
-    """An operand. Kinds: i integer, f double, s float32, b truth value, c Python constant, t tuple, p pointer.
-
-    Attributes:
-        kind: see above.
-        text: as LLVM writes it.
-        constant: of a `c`.
-        items: of a `t`.
-        element: of a `p`, (element type, how it is read).
-    """
-
-    kind: str
-    text: str = ""
-    constant: Any = None
-    items: tuple[Value, ...] = ()
-    element: tuple[str, str] = ("", "")
-
-
-def constant(value: Any) -> Value:
-    return Value("c", constant=value)
 
 
 @cache
@@ -71,23 +51,6 @@ def _tree(function: Function) -> ast.FunctionDef:
 @cache
 def hints_of(function: Function) -> dict[str, Any]:
     return typing.get_type_hints(function)
-
-
-def parameter_types(function: Function) -> list[str]:
-    """LLVM types of a function's parameters; a pair counts as two."""
-    types: list[str] = []
-    for name, hint in hints_of(function).items():
-        if name == "return":
-            continue
-        if hint in POINTERS:
-            types.append("ptr")
-        elif hint is int or hint is bool:
-            types.append("i64")
-        elif hint is float:
-            types.append("double")
-        else:
-            types += ["i64", "i64"]
-    return types
 
 
 def result_type(function: Function) -> str:
@@ -145,7 +108,7 @@ class Lowering:
 
     def call(self, function: Function, arguments: list[Value]) -> Value:
         """The value of a call."""
-        special = _SPECIAL.get(function)
+        special = SPECIAL.get(function)
         if special is not None:
             return special(self, arguments)
         if self.wanted is None or hints_of(function)["return"] in POINTERS:
@@ -222,7 +185,7 @@ class _Body:
         self.lowering = lowering
         self.builder = lowering.builder
         self.function = function
-        self.scope: dict[str, Any] = function.__globals__  # type: ignore[attr-defined]
+        self.scope: dict[str, Any] = function.__globals__
         self.values: dict[str, Value] = {}
         self.places: dict[str, tuple[str, str]] = {}
         self.ends: list[str] = []
@@ -251,7 +214,7 @@ class _Body:
 
     def run(self) -> Value:
         body = _tree(self.function).body
-        statements = [node for node in body if not _is_text(node)]
+        statements = [node for node in body if not is_text(node)]
         if len(statements) == 1 and isinstance(statements[0], ast.Return):
             # Nothing but a value: no result variable needed.
             only = statements[0].value
@@ -280,14 +243,14 @@ class _Body:
             self.statement(node)
 
     def statement(self, node: ast.stmt) -> None:
-        if _is_text(node) or isinstance(node, ast.Pass):
+        if is_text(node) or isinstance(node, ast.Pass):
             return
         if isinstance(node, ast.Return):
             self.finish(node)
         elif isinstance(node, ast.Assign):
             self.store(node.targets[0], self.value(node.value))
         elif isinstance(node, ast.AugAssign):
-            left = ast.copy_location(_as_load(node.target), node)
+            left = ast.copy_location(as_load(node.target), node)
             self.store(node.target, self.binary(node.op, self.value(left), self.value(node.value)))
         elif isinstance(node, ast.AnnAssign):
             assert node.value is not None
@@ -469,29 +432,25 @@ class _Body:
 
     def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         if left.kind == "c" and right.kind == "c":
-            return constant(_PLAIN[type(op)](left.constant, right.constant))
+            return constant(PLAIN[type(op)](left.constant, right.constant))
         floating = any(v.kind in "fs" or isinstance(v.constant, float) for v in (left, right))
         if floating or isinstance(op, ast.Div):
-            name = _FLOAT[type(op)]
+            name = FLOAT[type(op)]
             a, b = self.lowering.as_double(left), self.lowering.as_double(right)
             return Value("f", self.builder.op(f"{name} double {a}, {b}"))
         a, b = self.lowering.as_int(left), self.lowering.as_int(right)
         if isinstance(op, ast.FloorDiv) and right.kind == "c" and right.constant > 0:
-            return Value("i", self.builder.op(f"ashr i64 {a}, {_log(right.constant)}"))
+            return Value("i", self.builder.op(f"ashr i64 {a}, {log2_of(right.constant)}"))
         if isinstance(op, ast.Mod) and right.kind == "c":
             if right.constant & (right.constant - 1) == 0:
                 return Value("i", self.builder.op(f"and i64 {a}, {right.constant - 1}"))
             # Only of numbers that are not negative.
             return Value("i", self.builder.op(f"urem i64 {a}, {b}"))
-        return Value("i", self.builder.op(f"{_INTEGER[type(op)]} i64 {a}, {b}"))
+        return Value("i", self.builder.op(f"{INTEGER[type(op)]} i64 {a}, {b}"))
 
     def unary(self, op: ast.unaryop, value: Value) -> Value:
         if value.kind == "c":
-            return constant(
-                {ast.USub: lambda x: -x, ast.Invert: lambda x: ~x, ast.Not: lambda x: not x}[type(op)](
-                    value.constant
-                )
-            )  # type: ignore[index]
+            return constant(UNARY[type(op)](value.constant))
         if isinstance(op, ast.Not):
             return Value("b", self.builder.op(f"xor i1 {self.lowering.as_bool(value)}, true"))
         if isinstance(op, ast.Invert):
@@ -536,13 +495,13 @@ class _Body:
 
     def _compare(self, op: type[ast.cmpop], left: Value, right: Value) -> Value:
         if left.kind == "c" and right.kind == "c":
-            return constant(_COMPARE[op](left.constant, right.constant))
+            return constant(COMPARE[op](left.constant, right.constant))
         if any(v.kind in "fs" or isinstance(v.constant, float) for v in (left, right)):
-            name = _FLOAT_COMPARE[op]
+            name = FLOAT_COMPARE[op]
             a, b = self.lowering.as_double(left), self.lowering.as_double(right)
             return Value("b", self.builder.op(f"fcmp {name} double {a}, {b}"))
         a, b = self.lowering.as_int(left), self.lowering.as_int(right)
-        return Value("b", self.builder.op(f"icmp {_INTEGER_COMPARE[op]} i64 {a}, {b}"))
+        return Value("b", self.builder.op(f"icmp {INTEGER_COMPARE[op]} i64 {a}, {b}"))
 
     def choice(self, node: ast.IfExp) -> Value:
         test = self.value(node.test)
@@ -640,145 +599,3 @@ class _Body:
         if name in ("floor", "ceil"):
             return Value("i", self.builder.op(f"fptosi double {result} to i64"))
         return Value("f", result)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _as_load(node: ast.expr) -> ast.expr:
-    if isinstance(node, ast.Name):
-        return ast.Name(node.id, ast.Load())
-    assert isinstance(node, ast.Subscript)
-    return ast.Subscript(node.value, node.slice, ast.Load())
-
-
-def _log(value: int) -> int:
-    if value & (value - 1):
-        raise ValueError(f"division by {value}")
-    return value.bit_length() - 1
-
-
-_PLAIN: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
-    ast.Pow: lambda a, b: a**b,
-    ast.LShift: lambda a, b: a << b,
-    ast.RShift: lambda a, b: a >> b,
-    ast.BitAnd: lambda a, b: a & b,
-    ast.BitOr: lambda a, b: a | b,
-    ast.BitXor: lambda a, b: a ^ b,
-}
-_FLOAT: dict[type[ast.operator], str] = {
-    ast.Add: "fadd",
-    ast.Sub: "fsub",
-    ast.Mult: "fmul",
-    ast.Div: "fdiv",
-}
-_INTEGER: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.LShift: "shl",
-    ast.RShift: "ashr",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
-}
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: lambda a, b: a == b,
-    ast.NotEq: lambda a, b: a != b,
-    ast.Lt: lambda a, b: a < b,
-    ast.LtE: lambda a, b: a <= b,
-    ast.Gt: lambda a, b: a > b,
-    ast.GtE: lambda a, b: a >= b,
-}
-_INTEGER_COMPARE = {
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Lt: "slt",
-    ast.LtE: "sle",
-    ast.Gt: "sgt",
-    ast.GtE: "sge",
-}
-_FLOAT_COMPARE = {
-    ast.Eq: "oeq",
-    ast.NotEq: "une",
-    ast.Lt: "olt",
-    ast.LtE: "ole",
-    ast.Gt: "ogt",
-    ast.GtE: "oge",
-}
-
-
-# ---- functions that are single instructions
-
-
-def _bits_of_double(lowering: Lowering, arguments: list[Value]) -> Value:
-    text = lowering.as_double(arguments[0])
-    return Value("i", lowering.builder.op(f"bitcast double {text} to i64"))
-
-
-def _double_of_bits(lowering: Lowering, arguments: list[Value]) -> Value:
-    text = lowering.as_int(arguments[0])
-    return Value("f", lowering.builder.op(f"bitcast i64 {text} to double"))
-
-
-def _nearest_single(lowering: Lowering, arguments: list[Value]) -> Value:
-    single = lowering.builder.op(f"fptrunc double {lowering.as_double(arguments[0])} to float")
-    word = lowering.builder.op(f"bitcast float {single} to i32")
-    return Value("i", lowering.builder.op(f"zext i32 {word} to i64"))
-
-
-def _single_value(lowering: Lowering, arguments: list[Value]) -> Value:
-    word = lowering.builder.op(f"trunc i64 {lowering.as_int(arguments[0])} to i32")
-    single = lowering.builder.op(f"bitcast i32 {word} to float")
-    return Value("f", lowering.builder.op(f"fpext float {single} to double"))
-
-
-def _element(lowering: Lowering, arguments: list[Value]) -> Value:
-    kind, reading = arguments[0].element
-    place = lowering.builder.at(arguments[0].text, kind, lowering.as_int(arguments[1]))
-    text = lowering.builder.load(kind, place)
-    if reading == "float":
-        return Value("f", lowering.builder.op(f"fpext float {text} to double"))
-    return Value("i", lowering.builder.op(f"zext {kind} {text} to i64"))
-
-
-def _pointer(element: Any) -> Callable[[Lowering, list[Value]], Value]:
-    def lower(lowering: Lowering, arguments: list[Value]) -> Value:
-        text = lowering.builder.op(f"inttoptr i64 {lowering.as_int(arguments[0])} to ptr")
-        return Value("p", text, element=POINTERS[element])
-
-    return lower
-
-
-_SPECIAL: dict[Function, Callable[[Lowering, list[Value]], Value]] = {
-    bits.bits_of_double: _bits_of_double,
-    bits.double_of_bits: _double_of_bits,
-    bits.nearest_single: _nearest_single,
-    bits.single_value: _single_value,
-    arrays.word_at: _element,
-    arrays.byte_at: _element,
-    arrays.single_at: _element,
-    pointers.bytes_at: _pointer(arrays.Bytes),
-    pointers.words_at: _pointer(arrays.Words),
-    pointers.marks_at: _pointer(arrays.Marks),
-    pointers.integers_at: _pointer(arrays.Integers),
-    pointers.singles_at: _pointer(arrays.Singles),
-    pointers.doubles_at: _pointer(arrays.Doubles),
-}
-
-
-def special(function: Function) -> Callable[[Callable[[Lowering, list[Value]], Value]], Function]:
-    """Give a function its own lowering; the plain function stays what it is."""
-
-    def register(lower: Callable[[Lowering, list[Value]], Value]) -> Function:
-        _SPECIAL[function] = lower
-        return function
-
-    return register

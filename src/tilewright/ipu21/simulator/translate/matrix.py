@@ -17,7 +17,7 @@ from .. import codes
 from .. import state as at
 from ..engine_registers import TAS
 from ..instruction_tables import instruction_tables
-from .aux import AuxEmitter
+from .auxiliary import AuxEmitter
 from .library import PAIR
 from .program import Operation, Step
 
@@ -137,9 +137,8 @@ class MatrixEmitter(AuxEmitter):
     def _shuffle(self, kind: str, size: int, one: str, other: str, order: Iterable[int]) -> str:
         picked = list(order)
         mask = ", ".join(f"i32 {index}" for index in picked)
-        return self.builder.op(
-            f"shufflevector <{size} x {kind}> {one}, <{size} x {kind}> {other}, <{len(picked)} x i32> <{mask}>"
-        )
+        vectors = f"<{size} x {kind}> {one}, <{size} x {kind}> {other}"
+        return self.builder.op(f"shufflevector {vectors}, <{len(picked)} x i32> <{mask}>")
 
     def _narrowed(self, singles: str, count: int) -> str:
         """A vector of 2 or 4 singles rounded to halves, as i32 or i64; specials by the library."""
@@ -205,7 +204,7 @@ class MatrixEmitter(AuxEmitter):
     def _spread(self, x: str) -> list[str]:
         """Each of four doubles in all eight places of a vector.
 
-        Through memory: the CPU's load units repeat a number for nothing, its shuffle unit is what AMPs wait for.
+        Through memory: load units repeat a number for nothing, while AMPs wait for the shuffle unit.
         """
         build = self.builder
         room = build.alloca("<4 x double>", "spread", 32)

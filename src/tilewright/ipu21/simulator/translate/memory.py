@@ -47,7 +47,7 @@ class MemoryEmitter(Frame):
         self.builder.label(go_on)
 
     def hoist(self, count: str) -> None:
-        """Check and record, before a repeat body, what advances evenly over `count` (i64, > 0) repetitions."""
+        """Check and record, before a repeat body, what advances evenly over `count` > 0 repetitions."""
         for group, _ in self._groups:
             if group.advance is not None and self._evaluable(group.terms):
                 self._hoist(group, count)

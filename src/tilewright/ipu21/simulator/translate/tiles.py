@@ -101,7 +101,7 @@ class Translator:
             sum(int(item.words[place]) for item in self._scratches)
             for place in (sc.NATIVE_ISSUES, sc.PHASES, sc.RACES, sc.UNDONE)
         ]
-        return Statistics(*totals, self._count)
+        return Statistics(totals[0], totals[1], totals[2], totals[3], self._count)
 
     def translate(self, tile: Tile, entry: int, flavour: int) -> None:
         """Make a translation of the tile's code at an entry known to native code."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from .. import codes
-from ..engine_registers import FP_CLR, FP_CTL
+from ..engine_registers import FP_CLR, FP_CTL, ZAACC
 from ..instruction_tables import (
     CSRS_AT,
     INFO_BROADCAST,
@@ -22,10 +22,10 @@ from ..instruction_tables import (
     instruction_tables,
 )
 from .library import PAIR, wrapper_name
-from .lowering import Lowering, Value
+from .lowering import Lowering
 from .memory import COLD, MemoryEmitter
+from .operands import Value
 from .program import Operation
-from .runtime import ZAACC
 from .scratch import PLAIN
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "absadd": "fadd"}
@@ -104,8 +104,7 @@ class AuxEmitter(MemoryEmitter):
         """The first two words of an operand as i64."""
         number = self._register(op, index)
         if number == 15:
-            low = self.builder.op(f"zext i32 {self.read_a(15)} to i64")
-            return low
+            return self.builder.op(f"zext i32 {self.read_a(15)} to i64")
         if number % 2:
             # A single register: its neighbour would be the second word, which nothing looks at.
             return self.builder.op(f"zext i32 {self.read_a(number)} to i64")
@@ -183,7 +182,6 @@ class AuxEmitter(MemoryEmitter):
     # ---- lanes
 
     def _lanes(self, op: Operation, words: int) -> str:
-        build = self.builder
         lanes = op.info >> INFO_LANES & 7
         x = self._broadcast(self._low_pair(op, 0), op.info >> INFO_BROADCAST & 3)
         y = self._low_pair(op, 1)

@@ -1,0 +1,83 @@
+"""The project's kernels leave the same tile behind on both engines, and run natively."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from random_programs import differences
+
+from tilewright.ipu21.kernels import KERNELS, link_kernels
+from tilewright.ipu21.machine.memory import REGION1_BASE
+from tilewright.ipu21.simulator.batch import run_tiles
+from tilewright.ipu21.simulator.checks import Checks
+from tilewright.ipu21.simulator.single import prepare
+from tilewright.ipu21.simulator.stops import StopKind
+from tilewright.ipu21.simulator.tile import Tile
+from tilewright.ipu21.simulator.translate.tiles import run_translated, translator
+
+pytestmark = pytest.mark.sim
+
+LEFT, RIGHT, OTHER = 0x5C000, REGION1_BASE, REGION1_BASE + 0x40000
+
+CASES: list[tuple[str, dict[str, int]]] = [
+    ("gemm_f16", {"c": RIGHT, "a": LEFT, "w": OTHER, "rows": 48, "inner": 4, "columns": 3}),
+    ("gemm_f16", {"c": RIGHT, "a": LEFT, "w": OTHER, "rows": 200, "inner": 2, "columns": 2}),
+    ("gemm_f16", {"c": RIGHT, "a": LEFT, "w": OTHER, "rows": 800, "inner": 3, "columns": 2}),
+    ("gemm_f16", {"c": RIGHT, "a": LEFT, "w": OTHER, "rows": 19, "inner": 1, "columns": 2}),
+    ("add_f16", {"c": LEFT, "a": RIGHT, "b": OTHER, "words": 1000}),
+    ("add_f16", {"c": RIGHT, "a": RIGHT + 0x10000, "b": OTHER, "words": 333}),
+    ("add_row_f16", {"c": RIGHT, "a": RIGHT, "row": LEFT, "rows": 50, "columns": 5}),
+    ("add_row_f16", {"c": LEFT, "a": LEFT, "row": RIGHT, "rows": 5, "columns": 50}),
+    ("gelu_f16", {"out": RIGHT, "x": RIGHT, "words": 777}),
+    ("copy_u64", {"destination": LEFT, "source": RIGHT, "words": 999}),
+]
+
+
+def tile_for(symbol: str, values: dict[str, int], scale: float, checks: Checks | None = None) -> Tile:
+    image = link_kernels([symbol], {})
+    wide = np.random.default_rng(5).standard_normal(0x8C000 // 2) * scale
+    data = np.clip(wide, -65504, 65504).astype(np.float16)
+    data[::97] = np.float16(60000)
+    registers = KERNELS[symbol].contract.registers(**values)
+    tile = prepare(image, symbol, registers, {LEFT: data}, checks=checks)
+    tile.accumulators[...] = np.random.default_rng(6).standard_normal((6, 32))
+    return tile
+
+
+@pytest.mark.parametrize(("symbol", "values"), CASES)
+@pytest.mark.parametrize("control", [0, 1 << 20, 1 << 19, 2 << 16])
+def test_kernel(symbol: str, values: dict[str, Any], control: int) -> None:
+    one, other = tile_for(symbol, values, 0.5), tile_for(symbol, values, 0.5)
+    for tile in (one, other):
+        tile.set_csr(0x20, control)
+        for worker in range(6):
+            tile.set_csr(0x103, 12345 + worker, worker + 1)
+    before = translator().statistics()
+    stop, stop_too = run_tiles([one])[0], run_translated([other])[0]
+    assert stop.kind is StopKind.ENDED
+    assert stop == stop_too
+    assert differences(one, other) == []
+    after = translator().statistics()
+    assert after.launches > before.launches
+    assert after.races == before.races
+
+
+def test_enabled_floating_point_exceptions_stop_at_the_same_place() -> None:
+    values = {"c": LEFT, "a": RIGHT, "b": OTHER, "words": 1000}
+    one, other = tile_for("add_f16", values, 30000.0), tile_for("add_f16", values, 30000.0)
+    for tile in (one, other):
+        tile.set_csr(0x20, 4)
+    stop, stop_too = run_tiles([one])[0], run_translated([other])[0]
+    assert stop.kind is StopKind.EXCEPTION
+    assert stop == stop_too
+    assert differences(one, other) == []
+
+
+def test_checks_of_single_accesses_stay_in_the_compiled_engine() -> None:
+    values = {"c": LEFT, "a": RIGHT, "b": OTHER, "words": 60}
+    tile = tile_for("add_f16", values, 1.0, Checks(races=True))
+    before = translator().statistics().issues
+    assert run_translated([tile])[0].kind is StopKind.ENDED
+    assert translator().statistics().issues == before

@@ -1,0 +1,22 @@
+"""Both engines agree on random worker code. For the full counts run `random_programs.py` beside this file."""
+
+from __future__ import annotations
+
+import pytest
+from random_programs import judge
+
+pytestmark = pytest.mark.sim
+
+
+@pytest.mark.parametrize("seed", [10_000, 20_000])
+def test_straight_code_of_every_form(seed: int) -> None:
+    verdict = judge(40, 40, loops=False, first_seed=seed)
+    assert verdict.failure == ""
+    assert verdict.native > verdict.programs // 5
+
+
+@pytest.mark.parametrize("seed", [30_000, 40_000])
+def test_loops_repeats_and_branches(seed: int) -> None:
+    verdict = judge(60, 12, loops=True, first_seed=seed)
+    assert verdict.failure == ""
+    assert verdict.native > verdict.programs // 3

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tilewright.compiler.pipeline import compile_graph
 from tilewright.compiler.progress import Progress
+from tilewright.ipu21.simulator.compile import is_kept
 from tilewright.models import digits, digits_reference
 from tilewright.profiling import ProfileBuilder
 from tilewright.runtime import Session, open_device
@@ -76,7 +77,7 @@ def run_digits(tiles: int, progress: Progress | None = None, *, profile: bool = 
     graph = digits.network(parameters, batch=len(data.test_images)).graph()
     package = compile_graph(graph, tiles=tiles, progress=progress)
     compiled = time.perf_counter()
-    report("simulate")
+    report("simulate" if is_kept() else "build the simulator's native code, once, and simulate")
     builder = ProfileBuilder(package, name="digits", device="sim") if profile else None
     with open_device("sim") as device, Session(device, package, activity=profile) as session:
         logits = session.run({"x": data.test_images})["logits"]

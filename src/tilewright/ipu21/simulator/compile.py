@@ -271,6 +271,14 @@ def _prepare(directory: Path) -> bool:
     return os.access(directory, os.W_OK)
 
 
+def is_kept() -> bool:
+    """Whether the native code is kept already, so that starting takes a second and not half a minute."""
+    try:
+        return (cache_root() / engine_digest() / "complete").exists()
+    except RuntimeError:  # no home directory
+        return False
+
+
 _ONCE = threading.Lock()
 
 

@@ -118,7 +118,7 @@ def test_a_missing_folder_is_noticed_before_the_run(folder: Path) -> None:
 
 
 def test_run_writes_a_profile_of_every_repetition(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "open_device", lambda name: FakeDevice(name))
+    monkeypatch.setattr(runtime, "open_device", lambda name, **options: FakeDevice(name))
     save_package(make_package(), folder / "x.ipuexe")
     np.save("x.npy", np.zeros((4, 20), np.float32))
     np.save("k.npy", np.int32(0))

@@ -81,6 +81,11 @@ function duration(cycles) {
   return `${(seconds * 1e3).toFixed(3)} ms`;
 }
 
+// The beginning of a long text.
+function short(text, length) {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}
+
 function element(name, text, parent) {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;
@@ -112,12 +117,12 @@ function differs(drawing, ...things) {
 function showTip(event, title, facts) {
   const tip = document.getElementById("tip");
   tip.replaceChildren();
-  element("b", title, tip);
+  element("b", short(title, 200), tip);
   const list = element("dl", undefined, tip);
   for (const [name, value] of facts) {
     if (value === "") continue;
     element("dt", name, list);
-    element("dd", value, list);
+    element("dd", short(value, 200), list);
   }
   tip.hidden = false;
   const box = tip.getBoundingClientRect();

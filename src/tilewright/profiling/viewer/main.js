@@ -162,7 +162,7 @@ async function start() {
 function describeProfile(index) {
   const name = header.package || "profile";
   document.title = `${name} · Tilewright profile`;
-  document.getElementById("name").textContent = `${name} on ${header.device}`;
+  document.getElementById("name").textContent = `${short(name, 120)} on ${short(header.device, 60)}`;
   const runs = header.runs.length === 1 ? "1 run" : `${count(header.runs.length)} runs`;
   document.getElementById("facts").textContent = `${count(header.cycles)} device cycles (${duration(header.cycles)}) · ${runs} · `
     + `${count(index.tiles.length)} tiles · ${count(index.columns.s_begin.length + index.columns.w_begin.length)} intervals`

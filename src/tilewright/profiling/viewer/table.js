@@ -69,9 +69,10 @@ class SumTable {
     line.dataset.name = row.name;
     for (const [key] of COLUMNS) {
       const value = row[key];
-      const cell = element("td", key === "name" ? value
+      const cell = element("td", key === "name" ? short(value, 120)
         : ["share", "used", "workersUsed"].includes(key) ? percent(value) : count(value), line);
       cell.dataset.key = key;
+      if (key === "name") cell.title = value;
       if (key === "share") {
         cell.className = "share";
         cell.style.backgroundSize = `${Math.min(100, 100 * value)}% 2px`;

@@ -142,7 +142,7 @@ class Timeline {
     pen.fillStyle = inkOn(colourOf(lane.kind[row], lane.step[row]));
     const room = Math.floor((width - 8) / 6.6);
     if (room < 4) return;
-    pen.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, x + 4, y + entry.height / 2 + 1);
+    pen.fillText(short(text, room), x + 4, y + entry.height / 2 + 1, width - 8);
   }
 
   drawAxis(pen, left, across, height) {
@@ -248,7 +248,7 @@ class Timeline {
       ["cycles", `${count(length)} (${duration(length)})`],
       ["from", `${count(begin)} to ${count(begin + length)}`],
       ["operation", step.operation], ["kernel", step.kernel],
-      ...step.metadata.map(([name, value]) => [name, value.length > 160 ? `${value.slice(0, 159)}…` : value]),
+      ...step.metadata.map(([name, value]) => [short(name, 40), value]),
     ]);
   }
 

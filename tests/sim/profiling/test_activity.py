@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from profiled_digits import IMAGES, recorded_runs
+from profiled_digits import IMAGES, package, recorded_runs
 
 from tilewright.ipu21.machine.timing import BARRIER_INTERNAL
 from tilewright.ipu21.simulator import activity as simulator
+from tilewright.ipu21.simulator.device import REFERENCE, SimulatedDevice
+from tilewright.runtime import Session
 from tilewright.runtime import device as runtime
 
 pytestmark = pytest.mark.sim
@@ -75,3 +77,12 @@ def test_the_second_run_begins_in_the_step_that_the_first_ended_in() -> None:
     steps = second.activity[second.activity["kind"] == runtime.STEP]
     assert len(steps) and (steps["detail"] == 1).all(), "the host step 'input'"
     assert steps["begin"].min() >= first.intervals["begin"].max()
+
+
+def test_both_engines_record_the_same() -> None:
+    expected = recorded_runs(activity=True).records[0].activity
+    x = np.random.default_rng(6).random((IMAGES, 64), np.float32)
+    with SimulatedDevice(engines=REFERENCE) as sim, Session(sim, package(), activity=True) as session:
+        session.run({"x": x})
+        assert session.last_run is not None and session.last_run.activity is not None
+        assert np.array_equal(session.last_run.activity, expected)

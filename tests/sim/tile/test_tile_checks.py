@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from tile_programs import DATA, DATA1, WORKERS, image, run, run_workers, stop_of
 from tilewright.errors import SimulationError
 from tilewright.ipu21.isa import build
 from tilewright.ipu21.simulator.checks import Checks
-from tilewright.ipu21.simulator.single import FunctionError, run_function
+from tilewright.ipu21.simulator.sent_words import check_sent
+from tilewright.ipu21.simulator.single import FunctionError, prepare, run_function
 from tilewright.ipu21.simulator.stops import ExceptionKind, Stop, StopKind
 from tilewright.ipu21.simulator.tile import Tile
 
@@ -152,8 +154,6 @@ other: setzi $m0, 7
 
 def patching(between: str = "", checks: Checks = QUIET) -> Tile:
     built = image(PATCH.format(between=between) + "\n.globl place\n.globl other\n")
-    from tilewright.ipu21.simulator.single import prepare
-
     registers = {4: built.symbols["other"], 5: built.symbols["place"]}
     return prepare(built, "f", registers, checks=checks)
 
@@ -279,6 +279,35 @@ def test_sending_what_nobody_wrote() -> None:
     assert tile(QUIET, 12).first_unwritten(DATA + 0x4000, 16) is None
 
 
+def test_sending_what_nobody_wrote_in_a_phase() -> None:
+    """Judged when the phase is over: a tile may send on what it received."""
+    row = [0x41800003, build.send(3, (DATA + 0x4000) // 4, 3), build.send(0, DATA // 4, 0), 0x43A00000]
+
+    def after_phase(received: int) -> SimpleNamespace:
+        tile = Tile(9, checks=only(poison=True))
+        tile.load(0x4C014, words_array(*row).tobytes(), 16)
+        tile.load(DATA + 0x4000, bytes(8), 8)
+        tile.pc = 0x4C014
+        tile.run()
+        tile.resume(1000)
+        assert tile.run().kind is StopKind.WINDOW_CLOSED
+        tile.write(DATA + 0x4008, bytes(received))
+        return SimpleNamespace(tile=tile, items=tile.take_log(), first=9)
+
+    check_sent([after_phase(8)])  # type: ignore[list-item]
+    with pytest.raises(SimulationError, match="nobody has written") as caught:
+        check_sent([after_phase(4)])  # type: ignore[list-item]
+    assert (caught.value.tile, caught.value.address) == (9, 0x4C018)
+    assert f"{DATA + 0x400C:#x}" in str(caught.value)
+
+
+def test_discarded_loads_can_be_held_to_their_address() -> None:
+    body = "ld32 $m15, $m15, $m15, 0"
+    finishes(body, QUIET)
+    assert stop_with(body, only(discards=True)).exception is ExceptionKind.ADDRESS_RANGE
+    finishes(f"setzi $m1, {DATA}\nld64 $a14:15, $m1, $m15, 0", only(discards=True))
+
+
 # ---- what errors carry
 
 
@@ -302,7 +331,7 @@ def test_errors_are_simulation_errors_with_a_place() -> None:
 
 
 def test_every_check_can_be_switched_alone() -> None:
-    names = ("conflict", "fetch", "poison", "races", "code", "stack")
+    names = ("conflict", "fetch", "poison", "races", "code", "stack", "discards")
     bits = [only(**{name: True}).bits() for name in names]
     assert all(value and value & (value - 1) == 0 for value in bits) and len(set(bits)) == len(bits)
     assert not Checks().watching and all(only(**{name: True}).watching for name in names[2:])

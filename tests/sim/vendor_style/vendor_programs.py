@@ -6,16 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from tilewright.tile import Checks, TileBench, TileProgram
-from tilewright.tile.program import STACK_BYTES, STACK_TOP
 
-ALL = Checks(
-    poison=True,
-    races=True,
-    code=True,
-    stack=True,
-    worker_stack=STACK_BYTES,
-    supervisor_stack=(STACK_TOP - STACK_BYTES, STACK_TOP),
-)
+ALL = Checks(poison=True, races=True, code=True, stack=True)
 
 
 @lru_cache(maxsize=32)

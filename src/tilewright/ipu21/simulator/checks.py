@@ -28,6 +28,8 @@ class Checks:
             is an exception. Code that arrives from the fabric or the host is exempt.
         stack: storing into another context's stack, or going below the own one through $sp or a worker's base
             register, is an exception.
+        discards: a load into a zero register is an exception where any other would be. Whether the machine
+            faults there is open; kernels use such loads to move pointers.
         budget: instructions a single `Tile.run` may issue before it is judged endless.
         worker_stack: bytes of a worker's stack below its base register, for `stack`.
         supervisor_stack: begin and end address of the supervisor's stack, for `stack`.
@@ -39,6 +41,7 @@ class Checks:
     races: bool = False
     code: bool = False
     stack: bool = False
+    discards: bool = False
     budget: int = 200_000_000
     worker_stack: int = WORKER_STACK_BYTES
     supervisor_stack: tuple[int, int] = SUPERVISOR_STACK
@@ -51,7 +54,7 @@ class Checks:
     @property
     def watching(self) -> bool:
         """Whether any check looks at accesses beyond their address: none of these is on by default."""
-        return self.poison or self.races or self.code or self.stack
+        return self.poison or self.races or self.code or self.stack or self.discards
 
     def bits(self) -> int:
         """The checks as the engine's bit mask."""
@@ -62,4 +65,5 @@ class Checks:
             + at.CHECK_RACES * self.races
             + at.CHECK_CODE * self.code
             + at.CHECK_STACK * self.stack
+            + at.CHECK_DISCARDS * self.discards
         )

@@ -140,11 +140,12 @@ def load_narrow(state: Integers, address: int, size_log: int, extend: int) -> in
 
 
 def load(state: Integers, context: int, address: int, size_log: int, extend: int, register: int) -> int:
-    """Load into state words from `register` on; registers that are no storage discard, without any check."""
+    """Load into state words from `register` on. Registers that are no storage discard, without checks unless
+    these are wanted."""
     size = 1 << size_log
     limit = at.A_REGISTERS + 8 if register >= at.REGISTER_STRIDE * context + at.A_REGISTERS else 12
     if register - at.REGISTER_STRIDE * context >= limit:
-        return 0
+        return check_address(state, context, address, size) if state[at.CHECKS] & at.CHECK_DISCARDS else 0
     if check_address(state, context, address, size) or check_written(state, context, address, size):
         return 1
     if size_log <= 2:

@@ -123,9 +123,10 @@ CHECK_FETCH = 4
 CHECK_RACES = 8
 CHECK_CODE = 16
 CHECK_STACK = 32
+CHECK_DISCARDS = 64
 """Bits of CHECKS: element conflicts within one instruction, unwritten bytes, sends from the fetched
-element, two contexts on one word, stores into instructions, stacks."""
-WATCHED_LOADS = CHECK_POISON | CHECK_RACES
+element, two contexts on one word, stores into instructions, stacks, addresses of discarded loads."""
+WATCHED_LOADS = CHECK_POISON | CHECK_RACES | CHECK_DISCARDS
 WATCHED_STORES = CHECK_RACES | CHECK_CODE | CHECK_STACK
 """Checks that look at every load and at every store."""
 

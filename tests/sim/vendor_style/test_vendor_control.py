@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from vendor_programs import ALL, bench
+import vendor_programs
+from vendor_programs import bench
 
 from tilewright.errors import SimulationError
 from tilewright.tile import TileBench
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.sim
 
 def histogram_bench(races: bool) -> tuple[TileBench, np.ndarray]:
     data = np.random.default_rng(1).integers(0, 16, 6 * 40).astype(np.uint8)
-    tile = bench("histogram", replace(ALL, races=races))
+    tile = bench("histogram", replace(vendor_programs.ALL, races=races))
     tile.put("data", data)
     tile.reserve("tables", "u32", (6, 16))
     tile.reserve("out", "u32", 16)

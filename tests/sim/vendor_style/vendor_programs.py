@@ -1,4 +1,4 @@
-"""Kernels of this folder on a bench, with every check on unless a test says otherwise."""
+"""Kernels of this folder on a bench."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def _program(name: str) -> TileProgram:
     return TileProgram.from_source(path.read_text(), filename=path.name)
 
 
-def bench(name: str, checks: Checks = ALL) -> TileBench:
+def bench(name: str, checks: Checks | None = None) -> TileBench:
     """A tile with the kernels of one source file."""
-    return TileBench(_program(name), checks=checks)
+    return TileBench(_program(name), checks=checks or ALL)

@@ -87,13 +87,14 @@ _TEXT: dict[str, str] = {
         "Load 8 bytes at address 0 and a half at address 1, repeated in both lanes, and move both."
     ),
     "ld64a32": (
-        "Load 8 bytes at the list pointer into elements 2 and 3 of the quad, and advance it by 8; load 4 bytes "
-        "at base + the low half of the delta into element 1. Element 0 and the delta stay."
+        "Load 8 bytes at the list pointer into elements 2 and 3 of the quad, and advance it by 8; load 4 "
+        "bytes at base + the low half of the delta into element 1. Element 0 and the delta stay."
     ),
     "ldb16b16": (
-        "Load two halves at base + the low and base + the high half of the deltas, each repeated in both lanes "
-        "of its element. The low delta grows by 2 bytes, the high one by 2 * the low nibble of the mini deltas, "
-        "which shift right by 4. Open on the machine: which delta takes the nibble, its sign and its unit."
+        "Load two halves at base + the low and base + the high half of the deltas, each repeated in both "
+        "lanes of its element. The low delta grows by 2 bytes, the high one by 2 * the low nibble of the mini "
+        "deltas, which shift right by 4. Open on the machine: which delta takes the nibble, its sign and its "
+        "unit."
     ),
     "ldd16b16": (
         "Load a half at base + delta, repeated in both lanes, and read the next 16-bit delta from the list."

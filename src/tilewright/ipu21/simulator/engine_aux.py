@@ -41,7 +41,7 @@ ESR_BIT = 19
 
 
 def unsupported(state: Integers, context: int) -> int:
-    """Record that an instruction is not simulated; returns 1."""
+    """Record an operand that no public source gives a meaning; returns 1."""
     fault(state, 0, context, -1)
     state[at.STOP] = STOP_UNSUPPORTED
     return 1

@@ -9,6 +9,6 @@ simulator compiles the same functions. Conventions:
   bits 34:32, in the order of $FP_STS: INV, DIV0, OFLO (`bits.INVALID`, `bits.DIVIDE`, `bits.OVERFLOW`).
 - `control` is the worker's $FP_CTL, `draw` 16 random bits for stochastic rounding (unused unless ESR is set).
 
-`registry` maps each form of the instruction table to its function and says how operands reach it. An
-instruction that no function claims is not simulated, and the simulator says so when it meets one.
+`registry` maps each form of the instruction table to its function and says how operands reach it. Memory,
+control and exchange instructions have no value function; the simulator executes them itself.
 """

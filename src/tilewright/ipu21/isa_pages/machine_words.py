@@ -93,8 +93,8 @@ _TEXT: dict[str, str] = {
     "ldb16b16": (
         "Load two halves at base + the low and base + the high half of the deltas, each repeated in both "
         "lanes of its element. The low delta grows by 2 bytes, the high one by 2 * the low nibble of the "
-        "mini deltas, which shift right by 4. Open on the machine: which delta takes the nibble, its sign and "
-        "its unit."
+        "mini deltas, which shift right by 4. Open on the machine: which delta takes the nibble, its sign "
+        "and its unit."
     ),
     "ldd16b16": (
         "Load a half at base + delta, repeated in both lanes, and read the next 16-bit delta from the list."

@@ -18,6 +18,8 @@ import typer
 
 from tilewright.compiler.progress import Progress
 
+from . import interrupts
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -93,7 +95,7 @@ def progress(title: str) -> Iterator[Progress]:
 
     errors = Console(stderr=True)
     if settings.quiet or settings.log_json or not errors.is_terminal:
-        yield lambda stage: _log.info("%s: %s", title, stage, extra={"stage": stage})
+        yield lambda stage: _stage(title, stage)
         return
     from rich.progress import Progress as Bar
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -103,10 +105,15 @@ def progress(title: str) -> Iterator[Progress]:
         task = bar.add_task(title, total=None)
 
         def advance(stage: str) -> None:
-            _log.info("%s: %s", title, stage, extra={"stage": stage})
+            _stage(title, stage)
             bar.update(task, description=f"{title}: {stage}")
 
         yield advance
+
+
+def _stage(title: str, stage: str) -> None:
+    interrupts.check()
+    _log.info("%s: %s", title, stage, extra={"stage": stage})
 
 
 def count(number: int) -> str:

@@ -19,6 +19,7 @@ import typer
 
 from tilewright.errors import TilewrightError
 
+from . import interrupts
 from .console import error_line, interrupted_line, settings
 
 # Newer typer carries its own click, older imports it: the class is found from one that both export.
@@ -33,7 +34,8 @@ INTERRUPTED = 130
 def guarded() -> Iterator[None]:
     """Turn whatever goes wrong inside into a line on standard error and `typer.Exit`."""
     try:
-        yield
+        with interrupts.watching():
+            yield
     except (typer.Exit, typer.Abort):
         raise
     except _ClickError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -9,11 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from tilewright.cli.console import settings
 from tilewright.cli.main import app
+from tilewright.graph import Graph, trace
+from tilewright.tensor_type import TensorType
 
 pytestmark = pytest.mark.unit
 
@@ -143,3 +147,22 @@ def test_version_and_help() -> None:
         shown = run(command, "--help")
         assert shown.exit_code == 0 and "Example: tilewright" in shown.stdout
         assert all(len(line) <= 80 for line in shown.stdout.splitlines())
+
+
+def test_an_interrupt_lost_in_a_callback_still_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    w = np.ones((16, 16), np.float32)
+    graph = trace(lambda x: x @ w, x=TensorType((4, 16)))
+
+    def swallowed(model: str) -> Graph:
+        # What Python does with an exception in a destructor or in a callback from native code.
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return graph
+
+    monkeypatch.setattr("tilewright.models.loader.load_model", swallowed)
+    result = run("compile", "digits", "-o", str(tmp_path / "out.ipuexe"))
+    assert result.exit_code == 130
+    assert result.stderr == "interrupted\n"
+    assert list(tmp_path.iterdir()) == []

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save(tmp_path / "x.npy", np.arange(80, dtype=np.float32).reshape(4, 20))
     np.save(tmp_path / "k.npy", np.int32(3))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runtime, "open_device", lambda name: FakeDevice(name))
+    monkeypatch.setattr(runtime, "open_device", lambda name, **options: FakeDevice(name))
     return tmp_path
 
 
@@ -87,7 +87,7 @@ def test_run_refuses(folder: Path, arguments: list[str], error: type[TilewrightE
 
 
 def test_failed_run_writes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(name: str) -> FakeDevice:
+    def broken(name: str, **options: object) -> FakeDevice:
         device = FakeDevice(name)
         device.fail_at = 11
         return device

@@ -51,7 +51,8 @@ def to_logical(physical: T) -> T:
     b, lane = physical & 1, (physical >> 1) & 1
     block = 2 * column + b
     r = row + b * (ROWS - 1 - 2 * row)
-    return 2 * (ROWS * block + r) + lane
+    logical: T = 2 * (ROWS * block + r) + lane
+    return logical
 
 
 def partner(physical: T) -> T:
@@ -97,7 +98,8 @@ def time_to_mux(source: NDArray[np.int64], destination: NDArray[np.int64]) -> ND
     k = np.where(hd == 0, 5, 3)
     c = np.where((hs == 1) & (hd == 0), -14, -30)
     rows = (source >> 6) - (destination >> 6)
-    return k * (ps - pd) + 2 * rows + np.abs(displacement(source, destination)) + c
+    time: NDArray[np.int64] = k * (ps - pd) + 2 * rows + np.abs(displacement(source, destination)) + c
+    return time
 
 
 def mux_to_store(physical: T) -> T:

@@ -48,7 +48,7 @@ class Checks:
 
     @classmethod
     def thorough(cls) -> Checks:
-        """What a compiled program must satisfy. Not `stack`: its kernels lend workers supervisor frames."""
+        """What a compiled program must satisfy. Not `stack`: its kernels lend workers frames below $sp."""
         return cls(poison=True, races=True, code=True)
 
     @property

@@ -37,8 +37,8 @@ class SimulatedDevice:
         acknowledge_delay_seed: let the host be late by seeded delays: cycles before each acknowledgement and
             before its words, and reads of GS2 that do not yet see the answer. Results and device cycles
             do not depend on it.
-        engines: "translated" (workers as native code, the default), "reference" (the compiled engine alone), or
-            another implementation of tiles, to compare with. Nothing but speed depends on it.
+        engines: "translated" (workers as native code, the default), "reference" (the compiled engine alone),
+            or another implementation of tiles, to compare with. Nothing but speed depends on it.
     """
 
     name = "sim"

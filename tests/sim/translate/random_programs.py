@@ -329,6 +329,7 @@ def compare(seed: int, forms: list[Form], steps: int, *, loops: bool, verdict: V
     other = one.copy(0)
     budget = 20_000 if random.random() < 0.9 else int(random.integers(1, 6 * steps + 20))
     before = translator().statistics().launches
+    translator().avoid_fast = bool(seed % 3)
     stop = run_tiles([one], budget=budget)[0]
     stop_too = run_translated([other], budget=budget, overrun=0)[0]
     verdict.programs += 1
@@ -356,6 +357,7 @@ def judge(programs: int, steps: int, *, loops: bool, first_seed: int = 0, report
             if report and index % 1000 == 999:
                 print(f"{index + 1} programs after {time.monotonic() - begin:.0f} s", flush=True)
     translator().forget()
+    translator().avoid_fast = False
     return verdict
 
 

@@ -26,7 +26,7 @@ from .lowering import Lowering
 from .memory import COLD, MemoryEmitter
 from .operands import Value
 from .program import Operation
-from .scratch import PLAIN
+from .scratch import FAST, GENERAL
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "absadd": "fadd"}
 _ORDER = {"cmpeq": "oeq", "cmpne": "une", "cmplt": "olt", "cmple": "ole", "cmpgt": "ogt", "cmpge": "oge"}
@@ -50,8 +50,8 @@ class AuxEmitter(MemoryEmitter):
     def __init__(self, flavour: int, fast_halves: bool, wide_pairs: Set[int]) -> None:
         super().__init__(wide_pairs)
         self.flavour = flavour
-        self.fast_halves = fast_halves and flavour == PLAIN
-        self.fast_singles = flavour == PLAIN
+        self.fast_halves = fast_halves and flavour != GENERAL
+        self.fast_singles = flavour != GENERAL
         self.pending_slots = 0
 
     def aux(self, op: Operation) -> Result | None:
@@ -162,7 +162,7 @@ class AuxEmitter(MemoryEmitter):
         if number == FP_CLR:
             self.clear_accumulators(build.op(f"icmp ne i64 {build.op(f'and i64 {value}, {ZAACC}')}, 0"))
         build.call("i64", "tw.runtime.upper_put", f"ptr %state, i64 %context, i64 {number}, i64 {value}")
-        if number == FP_CTL and self.flavour == PLAIN:
+        if number == FP_CTL and self.flavour != GENERAL:
             raise ValueError("plain code that changes $FP_CTL")
         return ""
 
@@ -220,7 +220,7 @@ class AuxEmitter(MemoryEmitter):
         return self.builder.op(f"bitcast {scalar} {narrow} to {kind}")
 
     def _special(self, bits: str, scalar: str, halves: bool) -> str:
-        """i1: some lane is an infinity or a NaN."""
+        """Not zero if some lane is an infinity or a NaN."""
         build = self.builder
         exponent, one, sign = (
             (HALVES_EXPONENT, HALVES_ONE, HALVES_SIGN)
@@ -231,7 +231,7 @@ class AuxEmitter(MemoryEmitter):
             exponent, one, sign = exponent & 0xFFFFFFFF, one & 0xFFFFFFFF, sign & 0xFFFFFFFF
         # All exponent bits set carry into the sign.
         carried = build.op(f"add {scalar} {build.op(f'and {scalar} {bits}, {exponent}')}, {one}")
-        return build.op(f"icmp ne {scalar} {build.op(f'and {scalar} {carried}, {sign}')}, 0")
+        return build.op(f"and {scalar} {carried}, {sign}")
 
     def _arithmetic(
         self, op: Operation, kind: str, halves: bool, x: str, y: str, arguments: str, wide: bool
@@ -254,12 +254,17 @@ class AuxEmitter(MemoryEmitter):
         )
 
     def otherwise(self, rare: str, kind: str, text: str, slow: Callable[[], str]) -> str:
-        """`text`, or where the i1 `rare` holds what `slow()` emits."""
+        """`text`, or what `slow()` emits where `rare` (like `kind`) is not zero; fast code gives up then."""
         build = self.builder
+        if self.flavour == FAST:
+            # Looked at once, at the exit: until then nothing is final.
+            wide = rare if kind == "i64" else build.op(f"zext {kind} {rare} to i64")
+            build.store("i64", build.op(f"or i64 {build.load('i64', '%specials')}, {wide}"), "%specials")
+            return text
         place = build.alloca(kind, "either")
         build.store(kind, text, place)
         cold, done = build.name("rare"), build.name("usual")
-        build.branch(rare, cold, done, COLD)
+        build.branch(build.op(f"icmp ne {kind} {rare}, 0"), cold, done, COLD)
         build.label(cold)
         build.store(kind, slow(), place)
         build.label(done)

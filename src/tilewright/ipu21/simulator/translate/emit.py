@@ -13,7 +13,7 @@ from .lowering import Lowering
 from .matrix import MatrixEmitter, mode_of
 from .operands import Value
 from .program import Block, Operation, Program, Step
-from .scratch import GENERAL, PLAIN
+from .scratch import GENERAL
 
 SAVED_CSRS = 8
 """Workers' control registers below this number are restored when a launch is undone."""
@@ -68,7 +68,8 @@ class WorkerEmitter(MatrixEmitter):
         if self.leaves:
             self._leave()
         build.label("bail")
-        build.end("ret i64 1")
+        some = build.op(f"icmp ne i64 {build.load('i64', '%specials')}, 0")
+        build.end(f"ret i64 {build.op(f'select i1 {some}, i64 2, i64 1')}")
         return build.text(f"define i64 @{name}(ptr noalias %state, i64 %context, ptr noalias %scratch)")
 
     # ---- counts
@@ -270,6 +271,7 @@ class WorkerEmitter(MatrixEmitter):
     def _leave(self) -> None:
         build = self.builder
         build.label("leave")
+        self.bail_if(build.op(f"icmp ne i64 {build.load('i64', '%specials')}, 0"))
         self.store_back()
         self.store_accumulators()
         for place, name in (
@@ -352,6 +354,3 @@ def module_source(program: Program, flavour: int, fast_halves: bool, name: str) 
     body = emitter.function(name)
     weights = '!0 = !{!"branch_weights", i32 1, i32 100000}\n'
     return "\n".join([*emitter.builder.externals.values(), body, weights])
-
-
-__all__ = ["GENERAL", "PLAIN", "module_source"]

@@ -42,6 +42,8 @@ class Frame:
             "  %slots = alloca i64",
             "  store i64 0, ptr %slots",
             "  %agrees = alloca i64",
+            "  %specials = alloca i64",
+            "  store i64 0, ptr %specials",
             "  %last = alloca i64",
         ]
 

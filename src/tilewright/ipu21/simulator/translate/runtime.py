@@ -42,13 +42,13 @@ from ..stops import STOP_ASSISTANCE
 from . import scratch as sc
 
 GENERAL_BITS = 7 << 16 | 1 << 19
-"""Bits of $FP_CTL that the plain flavour knows to be zero: rounding mode and stochastic rounding."""
+"""Bits of $FP_CTL that are zero in all but general code: rounding mode and stochastic rounding."""
 GIVE_UP = 8
 """Failures without a success after which a translation is not tried again."""
 
 
 def call_worker(function: int, state: Integers, context: int, scratch: Integers) -> int:
-    """Call a translated worker by address; 1 if it could not be carried through."""
+    """Call a translated worker by address; 1 if it could not be carried through, 2 for an infinity or NaN."""
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
     return int(prototype(function)(state.ctypes.data, context, scratch.ctypes.data))
 
@@ -315,14 +315,16 @@ def same_code(state: Integers, record: Integers) -> int:
 def find_translation(state: Integers, scratch: Integers, context: int) -> int:
     """Number of the translation for a worker at its entry, 0 if there is none."""
     entry = state[at.PCS + context]
-    flavour = 1 if state[csr_index(context, FP_CTL)] & GENERAL_BITS else 0
+    flavour = sc.GENERAL if state[csr_index(context, FP_CTL)] & GENERAL_BITS else sc.FAST
     number = integers_at(scratch[sc.HEADS])[(entry - TILE_BASE) >> 2]
     while number:
         record = integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * number)
-        known = record[sc.FLAVOUR]
-        # General code serves every setting, and is made where plain code would not do.
-        if (known == flavour or known == sc.GENERAL) and same_code(state, record):
-            return int(number)
+        # General code serves every setting, and is made where other code would not do.
+        if (flavour != sc.GENERAL or record[sc.FLAVOUR] == sc.GENERAL) and same_code(state, record):
+            if record[sc.SPECIAL] == 0:
+                return int(number)
+            if flavour == sc.FAST:
+                flavour = sc.PLAIN
         number = record[sc.NEXT]
     scratch[sc.MISSING] = entry
     scratch[sc.MISSING_FLAVOUR] = flavour
@@ -358,8 +360,11 @@ def run_each(state: Integers, scratch: Integers) -> int:
             scratch[sc.CODE_HIGH] = record[sc.HIGH]
             scratch[sc.WORKER] = context - 1
             scratch[sc.LIMIT] = budget + scratch[sc.OVERRUN]
-            if call_worker(record[sc.FUNCTION], state, context, scratch):
+            outcome = call_worker(record[sc.FUNCTION], state, context, scratch)
+            if outcome:
                 record[sc.FAILURES] += 1
+                if outcome == 2:
+                    record[sc.SPECIAL] = 1
                 return 1
             scratch[sc.USED] = number
             budget -= scratch[sc.ISSUES]

@@ -69,13 +69,14 @@ BACKUP_WORDS = 600
 
 RECORD = 16
 """Integers per translation record: what follows."""
-NEXT, SEGMENTS, SEGMENT_COUNT, FLAVOUR, FUNCTION, FAILURES, LOW, HIGH, SUCCESSES = range(9)
+NEXT, SEGMENTS, SEGMENT_COUNT, FLAVOUR, FUNCTION, FAILURES, LOW, HIGH, SUCCESSES, SPECIAL = range(10)
 SEGMENT = 3
 """Integers per code segment: index of its first word, number of words, address of the expected words."""
 
 REGION0_WORDS = (REGION1_BASE - TILE_BASE) // 4
-PLAIN, GENERAL = 0, 1
-"""Flavours: rounding to nearest without randomness, or as $FP_CTL says at each instruction."""
+FAST, GENERAL, PLAIN = 0, 1, 2
+"""Flavours. General code rounds as $FP_CTL says at each instruction. Fast and plain code round to nearest
+without randomness; fast code gives up where a result is infinite or a NaN, so that plain code replaces it."""
 
 Integers = NDArray[np.int64]
 

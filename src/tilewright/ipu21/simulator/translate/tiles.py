@@ -55,7 +55,11 @@ class Statistics:
 
 
 class Translator:
-    """All translations of this process, and the tables through which native code finds them."""
+    """All translations of this process, and the tables through which native code finds them.
+
+    Attributes:
+        avoid_fast: make plain code at once, without waiting for the first infinity or NaN.
+    """
 
     def __init__(self) -> None:
         from .. import codes
@@ -63,6 +67,7 @@ class Translator:
 
         self.heads: NDArray[np.int64] = np.zeros(sc.REGION0_WORDS, dtype=np.int64)
         self.records: NDArray[np.int64] = np.zeros((_RECORDS, sc.RECORD), dtype=np.int64)
+        self.avoid_fast = False
         self._count = 0
         self._keep: list[Any] = []
         self._segments: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
@@ -105,6 +110,8 @@ class Translator:
 
     def translate(self, tile: Tile, entry: int, flavour: int) -> None:
         """Make a translation of the tile's code at an entry known to native code."""
+        if self.avoid_fast and flavour == sc.FAST:
+            flavour = sc.PLAIN
         code = tile.memory[: 4 * sc.REGION0_WORDS].view(np.uint32)
         with self._lock:
             if self._known(code, entry, flavour):
@@ -120,7 +127,7 @@ class Translator:
         number = int(self.heads[(entry - TILE_BASE) >> 2])
         while number:
             record = self.records[number]
-            if int(record[sc.FLAVOUR]) in (flavour, sc.GENERAL):
+            if int(record[sc.FLAVOUR]) in (flavour, sc.GENERAL) and not record[sc.SPECIAL]:
                 segments = self._segments[number]
                 if all(np.array_equal(code[begin : begin + len(want)], want) for begin, want in segments):
                     return True
@@ -167,6 +174,7 @@ class Translator:
         self._keep.append(segments)
         index = (entry - TILE_BASE) >> 2
         record = self.records[number]
+        record[:] = 0
         record[sc.NEXT] = self.heads[index]
         record[sc.SEGMENTS], record[sc.SEGMENT_COUNT] = segments.ctypes.data, len(ranges)
         record[sc.FLAVOUR], record[sc.FUNCTION] = flavour, function
@@ -203,13 +211,14 @@ def run_translated(
     scratch = mine.scratch()
     scratch.words[sc.OVERRUN] = overrun
     stops: list[Stop | None] = [None] * len(tiles)
+    address = scratch.address
     for tile in tiles:
         tile.set_budget(tile.checks.budget if budget is None else budget)
-        _assist(tile, mine.assist, scratch.address)
+        _assist(tile, mine.assist, address)
     pending = list(range(len(tiles)))
     try:
         while pending:
-            addresses = np.array([tiles[index].state_address for index in pending], dtype=np.int64)
+            addresses = np.array([_address(tiles[index]) for index in pending], dtype=np.int64)
             run(int(addresses.ctypes.data), len(addresses))
             for index in pending:
                 tile = tiles[index]
@@ -223,6 +232,14 @@ def run_translated(
         for tile in tiles:
             _assist(tile, 0, 0)
     return [stop for stop in stops if stop is not None]
+
+
+def _address(tile: Tile) -> int:
+    """Where a tile's state array is; asked for so often that it is kept with the tile."""
+    address = tile.__dict__.get("_native_address")
+    if address is None:
+        address = tile.__dict__["_native_address"] = tile.state_address
+    return int(address)
 
 
 def _assist(tile: Tile, function: int, scratch: int) -> None:

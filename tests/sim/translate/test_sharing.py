@@ -154,6 +154,42 @@ victim:
     assert native == 0
 
 
+TWO_ENTRIES = """
+    setzi $m0, {first}
+    run $m0, $m2, 0
+    setzi $m0, {second}
+    run $m0, $m2, 0
+    sync 2
+    br $m10
+.align 8
+writer:
+    setzi $m1, victim
+    ld32 $m2, $m1, $mzero, 1
+    st32 $m2, $m1, $mzero, 0
+    exitz $m15
+.align 8
+reader:
+    setzi $m5, 0
+    setzi $m5, 1
+    setzi $m5, 2
+victim:
+    setzi $m4, 111
+    setzi $m4, 222
+    exitz $m15
+"""
+
+
+@pytest.mark.parametrize(("first", "second"), [("writer", "reader"), ("reader", "writer")])
+def test_a_worker_that_stores_into_the_code_of_another(first: str, second: str) -> None:
+    _, native = both("nop", supervisor=TWO_ENTRIES.format(first=first, second=second))
+    assert native == 1
+
+
+def test_two_different_workers_at_once() -> None:
+    _, native = both("nop", supervisor=TWO_ENTRIES.format(first="reader", second="reader"))
+    assert native == 2
+
+
 def test_changed_code_is_translated_anew() -> None:
     first = tile_of("setzi $m4, 111")
     second = tile_of("setzi $m4, 222")

@@ -19,9 +19,10 @@ from ..engine_registers import FP_CTL, FP_INFMT, FP_ISCL, FP_NFMT, FP_SCL, TAS, 
 from ..instruction_tables import instruction_tables
 from . import runtime
 from .ir import Builder
-from .lowering import Lowering, symbol
+from .lowering import Lowering
 from .operands import Value, constant
 from .single_instructions import special
+from .sources import symbol
 
 PAIR = "{ i64, i64 }"
 RUNTIME = (

@@ -9,12 +9,8 @@ precision widened before arithmetic.
 from __future__ import annotations
 
 import ast
-import inspect
 import math
-import textwrap
-import typing
 from collections.abc import Callable
-from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -35,29 +31,11 @@ from .operands import (
     log2_of,
 )
 from .single_instructions import SPECIAL
+from .sources import hints_of, result_type, symbol, tree_of
 
 Function = Callable[..., Any]
 
 _TYPES = {"i": "i64", "f": "double", "b": "i1", "s": "float"}
-
-
-@cache
-def _tree(function: Function) -> ast.FunctionDef:
-    node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    assert isinstance(node, ast.FunctionDef)
-    return node
-
-
-@cache
-def hints_of(function: Function) -> dict[str, Any]:
-    return typing.get_type_hints(function)
-
-
-def result_type(function: Function) -> str:
-    hint = hints_of(function)["return"]
-    if hint is int or hint is bool:
-        return "i64"
-    return "double" if hint is float else "{ i64, i64 }"
 
 
 class Lowering:
@@ -173,11 +151,6 @@ class Lowering:
         return self.builder.text(f"define {attributes} {result} @{symbol(function)}({', '.join(names)})")
 
 
-def symbol(function: Function) -> str:
-    """Link name of a function."""
-    return f"tw.{function.__module__.rsplit('.', 1)[-1]}.{function.__name__}"
-
-
 class _Body:
     """One expansion of a function."""
 
@@ -191,10 +164,10 @@ class _Body:
         self.ends: list[str] = []
         self.assigned = {
             node.id
-            for node in ast.walk(_tree(function))
+            for node in ast.walk(tree_of(function))
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
-        for argument, value in zip(_tree(function).args.args, arguments, strict=True):
+        for argument, value in zip(tree_of(function).args.args, arguments, strict=True):
             if argument.arg in self.assigned:
                 self.assign(argument.arg, value)
             else:
@@ -213,7 +186,7 @@ class _Body:
         self.returned = Value("p")
 
     def run(self) -> Value:
-        body = _tree(self.function).body
+        body = tree_of(self.function).body
         statements = [node for node in body if not is_text(node)]
         if len(statements) == 1 and isinstance(statements[0], ast.Return):
             # Nothing but a value: no result variable needed.

@@ -331,19 +331,25 @@ def find_translation(state: Integers, scratch: Integers, context: int) -> int:
     return 0
 
 
-def run_each(state: Integers, scratch: Integers) -> int:
-    """Run every waiting worker to its exit; 1 if one could not be carried through, 2 if code is missing."""
-    budget = state[at.BUDGET]
+def is_waiting(state: Integers, context: int) -> bool:
+    """Whether a worker has been launched and has not exited."""
+    found = False
+    for slot in range(WORKER_SLOTS):
+        if state[at.OWNERS + slot] == context:
+            found = True
+    return found
+
+
+def find_each(state: Integers, scratch: Integers) -> int:
+    """Find the code of every waiting worker; 0, 1 if one cannot run natively, 2 if code is missing."""
     previous_entry = -1
     number = 0
+    scratch[sc.CODE_LOW] = TILE_END
+    scratch[sc.CODE_HIGH] = 0
     for context in range(1, at.CONTEXTS):
-        waiting = False
-        for slot in range(WORKER_SLOTS):
-            if state[at.OWNERS + slot] == context:
-                waiting = True
-        place = sc.OUTCOMES + 4 * (context - 1)
-        scratch[place] = 0
-        if waiting:
+        scratch[sc.OUTCOMES + 4 * (context - 1)] = 0
+        scratch[sc.NUMBERS + context - 1] = 0
+        if is_waiting(state, context):
             if state[at.STARTS + context] != state[at.FIRSTS + context]:
                 return 1
             if state[at.PCS + context] != previous_entry:
@@ -356,8 +362,23 @@ def run_each(state: Integers, scratch: Integers) -> int:
                 return 1
             if record[sc.FAILURES] >= GIVE_UP and record[sc.FAILURES] > record[sc.SUCCESSES]:
                 return 1
-            scratch[sc.CODE_LOW] = record[sc.LOW]
-            scratch[sc.CODE_HIGH] = record[sc.HIGH]
+            scratch[sc.NUMBERS + context - 1] = number
+            # No worker may store into the code of any.
+            scratch[sc.CODE_LOW] = min(scratch[sc.CODE_LOW], record[sc.LOW])
+            scratch[sc.CODE_HIGH] = max(scratch[sc.CODE_HIGH], record[sc.HIGH])
+    return 0
+
+
+def run_each(state: Integers, scratch: Integers) -> int:
+    """Run every waiting worker to its exit; 1 if one could not be carried through, 2 if code is missing."""
+    missing = find_each(state, scratch)
+    if missing:
+        return missing
+    budget = state[at.BUDGET]
+    for context in range(1, at.CONTEXTS):
+        number = scratch[sc.NUMBERS + context - 1]
+        if number:
+            record = integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * number)
             scratch[sc.WORKER] = context - 1
             scratch[sc.LIMIT] = budget + scratch[sc.OVERRUN]
             outcome = call_worker(record[sc.FUNCTION], state, context, scratch)
@@ -371,7 +392,7 @@ def run_each(state: Integers, scratch: Integers) -> int:
             if budget + scratch[sc.OVERRUN] < 0:
                 return 1
             for index in range(4):
-                scratch[place + index] = scratch[sc.SLOTS + index]
+                scratch[sc.OUTCOMES + 4 * (context - 1) + index] = scratch[sc.SLOTS + index]
     return 0
 
 

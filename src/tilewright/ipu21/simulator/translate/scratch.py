@@ -52,6 +52,8 @@ OVERRUN = 56
 """Issues by which a launch may exceed the budget: it is not interrupted, the stop comes behind it."""
 USED = 57
 """Number of the latest translation that ran."""
+NUMBERS = 58
+"""Per worker the number of its translation, 0 if it does not wait."""
 OUTCOMES = 32
 """Per worker four integers: slots, issues, verdict, last address."""
 WORDS = 64

@@ -23,9 +23,9 @@ from ..tile import Tile
 from . import scratch as sc
 from .emit import changes_control, module_source
 from .library import RUNTIME, library_source, wrapper_name
-from .lowering import symbol
 from .native import FULL, LIGHT, binding, compile_module, native_halves
 from .program import TooLarge, program
+from .sources import symbol
 
 _FEW = 16
 """Below this many tiles a second thread costs more than it brings."""

@@ -63,4 +63,6 @@ $(VENV)/.made:
 $(VENV)/.demo $(VENV)/.test: $(VENV)/.%: $(VENV)/.made pyproject.toml
 	@echo "installing Tilewright with its '$*' packages; a minute or two, once"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$*]'
+	@echo "building native code for this computer; about a minute, once"
+	@$(BIN)/python -m tilewright.prepare
 	@touch $@

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def prepare() -> None:
-    """Compile and run a network with multicasts, partial sums and element-wise steps on the simulated chip."""
+    """Compile and run a network with multicasts, partial sums and element-wise steps, simulated."""
     import tilewright as tw
 
     w, v = (np.full(shape, 1 / 64, np.float32) for shape in ((64, 64), (64, 16)))

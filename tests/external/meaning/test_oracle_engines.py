@@ -11,6 +11,8 @@ pytestmark = pytest.mark.external
 
 
 def test_sweeps_run_natively_on_the_translated_engine(engine_name: str) -> None:
+    # The halves hold infinities and NaNs: at the first of them fast code gives way to plain code.
+    sweep("f16v4add {d}, {x}, {x}", words_of_halves(ALL_HALVES, 4), results=2)
     before = translator().statistics().issues
     sweep("f16v4add {d}, {x}, {x}", words_of_halves(ALL_HALVES, 4), results=2)
     issued = translator().statistics().issues - before

@@ -47,6 +47,9 @@ HOST_SLICE = np.dtype([("page", "<u4"), ("page_offset", "<u8"), ("file_offset", 
 MARK = np.dtype([("address", "<u4"), ("step", "<u4")])
 """The supervisor about to issue `address` begins profile step `step`."""
 
+INTERVAL = np.dtype([("tile", "<u2"), ("context", "u1"), ("step", "<u2"), ("begin", "<i8"), ("end", "<i8")])
+"""Cycles begin..end-1 that a context of a tile (0 supervisor, 1..6 workers) spent in a profile step."""
+
 PROVISIONAL_WORD = np.dtype([("address", "<u4"), ("word", "<u4")])
 """An instruction word whose real encoding is not public."""
 

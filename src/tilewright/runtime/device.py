@@ -8,10 +8,8 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.package.records import INTERVAL as INTERVAL
 from tilewright.package.records import Package
-
-INTERVAL = np.dtype([("tile", "u2"), ("context", "u1"), ("step", "u2"), ("begin", "i8"), ("end", "i8")])
-"""Cycles begin..end-1 that a context of a tile (0 supervisor, 1..6 workers) spent in a profile step."""
 
 SUPERVISOR = 0
 

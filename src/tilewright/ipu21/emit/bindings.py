@@ -10,6 +10,7 @@ from ..lower.tile_work import TileWork
 from ..machine.topology import to_physical
 from ..place.placement import Placement
 from ..plan.layout import SHARD
+from ..plan.movement import distinct_shards
 from ..plan.steps import Buffer
 
 DEVICE_DTYPE = "float16"
@@ -46,23 +47,15 @@ def make_binding(
 
 def _slices(buffer: Buffer, work: TileWork, placement: Placement, replicas: bool) -> NDArray[np.void]:
     shards = buffer.layout.shards
-    tiles = np.flatnonzero(shards["rows"] > 0)
-    keys = np.stack([shards[field][tiles] for field in SHARD.names or ()], axis=1)
-    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    shard_number = rank[inverse]
-    sizes = np.zeros(len(first), dtype=np.int64)
-    sizes[shard_number] = buffer.layout.bytes[tiles]
+    distinct = distinct_shards(buffer.layout)
+    holders = distinct.tiles[distinct.first[:-1]]
+    sizes = buffer.layout.bytes[holders]
     offsets = np.cumsum(sizes) - sizes
-    if not replicas:
-        keep = np.sort(first)
-        tiles, shard_number = tiles[keep], shard_number[keep]
+    tiles = np.flatnonzero(distinct.of_tile >= 0) if replicas else holders
     slices = np.zeros(len(tiles), dtype=SLICE)
     slices["tile"] = to_physical(tiles)
     slices["address"] = [placement.address(int(work.class_of[tile]), buffer.name) for tile in tiles]
-    slices["file_offset"] = offsets[shard_number]
+    slices["file_offset"] = offsets[distinct.of_tile[tiles]]
     slices["size"] = buffer.layout.bytes[tiles]
     for field in SHARD.names or ():
         slices[field] = shards[field][tiles]

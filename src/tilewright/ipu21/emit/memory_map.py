@@ -18,9 +18,6 @@ from __future__ import annotations
 from ...arithmetic import align_up
 from ..machine.memory import ELEMENT_BYTES, FETCH_LOOKAHEAD_BYTES, REGION1_BASE
 
-RUNTIME_START = 0x4C010
-RUNTIME_END = 0x50000
-
 SCRATCH = 0x50160
 SCRATCH_BYTES = 0x20
 """Where the answer to a closing zero-length read would go; contents undefined afterwards."""
@@ -29,8 +26,6 @@ STAGING_BYTES = 0x1000
 
 TABLES = 0x54000
 TABLES_END = 0x58000
-
-STACK_TOP = 0x586E0
 
 PROGRAM = 0x5C000
 

@@ -73,7 +73,7 @@ def retile(source: Layout, destination: Layout) -> Traffic:
     A tile that holds a piece and also needs it takes part in its own multicast when at least two other tiles
     receive it; otherwise it copies locally.
     """
-    held, wanted = _distinct(source), _distinct(destination)
+    held, wanted = distinct_shards(source), distinct_shards(destination)
     row_low = np.maximum(held.shards["row"][:, None], wanted.shards["row"][None, :])
     row_high = np.minimum(_row_end(held.shards)[:, None], _row_end(wanted.shards)[None, :])
     column_low = np.maximum(held.shards["column"][:, None], wanted.shards["column"][None, :])
@@ -140,7 +140,7 @@ def gather(partial: Layout, result: Layout, parts: int, stride: int) -> Traffic:
 
 
 @dataclass(frozen=True)
-class _Distinct:
+class DistinctShards:
     """The distinct non-empty shards of a layout, in order of their first tile.
 
     Attributes:
@@ -155,7 +155,8 @@ class _Distinct:
     of_tile: NDArray[np.int64]
 
 
-def _distinct(layout: Layout) -> _Distinct:
+def distinct_shards(layout: Layout) -> DistinctShards:
+    """The distinct shards of a layout and who holds each."""
     shards = layout.shards
     tiles = np.flatnonzero(shards["rows"] > 0)
     keys = np.stack([shards[field][tiles] for field in SHARD.names or ()], axis=1)
@@ -166,7 +167,7 @@ def _distinct(layout: Layout) -> _Distinct:
     of_tile = np.full(layout.tiles, -1, dtype=np.int64)
     of_tile[tiles] = number
     counts = np.bincount(number, minlength=len(first))
-    return _Distinct(
+    return DistinctShards(
         shards[tiles[np.sort(first)]],
         tiles[np.argsort(number, kind="stable")],
         np.concatenate([[0], np.cumsum(counts)]),
@@ -209,9 +210,9 @@ def _spans(
 
 def _traffic(
     spans: NDArray[np.void],
-    held: _Distinct,
+    held: DistinctShards,
     holder: NDArray[np.int64],
-    wanted: _Distinct,
+    wanted: DistinctShards,
     want: NDArray[np.int64],
 ) -> Traffic:
     """Sort the receivers of each span into remote ones and those that hold it themselves.

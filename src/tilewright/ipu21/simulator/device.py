@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import DeviceError, UsageError
 from tilewright.ipu21.machine.topology import ROWS
-from tilewright.package.records import Package
+from tilewright.package.records import INTERVAL, Package
 
 from .activity import ACTIVITY
 from .checks import Checks
@@ -15,7 +15,7 @@ from .chip import Chip
 from .engine import Engines
 from .hazards import PhaseChecks
 from .hostport import HostPort, LateHost
-from .intervals import INTERVAL, intervals
+from .intervals import intervals
 
 PHYSICAL_IDS = ROWS * 64
 TRANSLATED, REFERENCE = "translated", "reference"

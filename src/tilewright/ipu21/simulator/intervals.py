@@ -7,11 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from .classes import TileClass
+from tilewright.package.records import INTERVAL
 
-INTERVAL = np.dtype([("tile", "<u2"), ("context", "u1"), ("step", "<u2"), ("begin", "<i8"), ("end", "<i8")])
-"""Step `step` (index into the package's profile steps) on physical tile `tile`, cycles [begin, end).
-Context 0 is the supervisor. A step lasts until the tile's next mark, the latest until the tile's clock."""
+from .classes import TileClass
 
 
 def intervals(classes: Iterable[TileClass]) -> NDArray[np.void]:

@@ -12,11 +12,13 @@ Every text, list and table is preceded by its length, so no two different packag
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .program_info import ProgramInfo
 from .records import Binding, HostExchange, Package, Region, Symbol
 
 FORMAT_VERSION = 1
@@ -105,7 +107,7 @@ def package_digest(package: Package) -> str:
 
 
 def debug_digest(package: Package) -> bytes:
-    """SHA-256 over the debug section: symbols, regions and, if present, the texts and live tensors."""
+    """SHA-256 over the debug section: symbols, regions and, if present, texts, live tensors, program."""
     out = _Meaning("tilewright package debug section")
     _symbols(out, package.symbols)
     _regions(out, package.regions)
@@ -118,7 +120,49 @@ def debug_digest(package: Package) -> bytes:
             out.numbers(len(names))
             for name in names:
                 out.text(name)
+        # Left out when there is none, as in packages from before it existed.
+        if package.debug.program is not None:
+            _program(out, package.debug.program)
     return out.digest()
+
+
+def _program(out: _Meaning, program: ProgramInfo) -> None:
+    out.numbers(len(program.buffers))
+    for buffer in program.buffers:
+        for text in (buffer.name, buffer.role, buffer.owner, buffer.layout):
+            out.text(text)
+    out.numbers(len(program.classes))
+    for group in program.classes:
+        out.data(group.tiles.astype("<u2").tobytes())
+        out.table(group.buffers)
+    out.numbers(len(program.steps))
+    for step in program.steps:
+        for text in (step.operation, step.kernel, step.detail):
+            out.text(text)
+        out.data(struct.pack("<d", step.cycles))
+    out.numbers(len(program.operations))
+    for operation in program.operations:
+        out.text(operation.name)
+        out.numbers(operation.splits, len(operation.plan))
+        for line in operation.plan:
+            out.text(line)
+    out.numbers(len(program.values))
+    for value in program.values:
+        _binding(out, value.binding)
+        out.numbers(value.step, value.buffer, bool(value.copy))
+        out.text(value.owner)
+    out.numbers(len(program.constants))
+    for constant in program.constants:
+        out.text(constant.binding)
+        out.text(constant.constant)
+        out.list(constant.shape)
+    out.numbers(len(program.loops))
+    for loop in program.loops:
+        out.numbers(loop.first, loop.last, loop.count)
+    out.numbers(len(program.areas))
+    for area in program.areas:
+        out.text(area.name)
+        out.numbers(area.address, area.size)
 
 
 def _binding(out: _Meaning, binding: Binding) -> None:

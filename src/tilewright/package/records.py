@@ -9,11 +9,15 @@ padding between fields: exactly the bytes that the file holds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .target import TARGET, TILE_BASE, TILE_BYTES
+
+if TYPE_CHECKING:
+    from .program_info import ProgramInfo
 
 READ, WRITE, EXECUTE = 1, 2, 4
 """Bits of `Segment.flags`. They describe; the machine enforces none of them."""
@@ -227,12 +231,14 @@ class Region:
 class Debug:
     """What a person wants to see and no machine needs; not covered by the digest.
 
-    `live` has one entry per profile step: the names of the tensors that hold memory during it.
+    `live` has one entry per profile step: the names of the tensors that hold memory during it. `program` says
+    how the program came about, for memory reports and debuggers.
     """
 
     graph: str = ""
     layouts: str = ""
     live: list[list[str]] = field(default_factory=list)
+    program: ProgramInfo | None = None
 
 
 @dataclass(eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Records to Cap'n Proto message and back: the only module that talks to pycapnp.
+"""Records to Cap'n Proto message and back: the only module that opens and closes them.
 
 It knows the shape of a message and nothing of its meaning. pycapnp carries no types, so everything it returns
 is converted to Python and NumPy values here. In the other direction it takes Python integers only, while
@@ -7,27 +7,26 @@ records may hold NumPy's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import capnp
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.errors import PackageError
 
+from .binding_wire import NONE, get_binding, put_binding, read_index, read_numbers, read_rows, read_table
 from .blobs import Budget, compress, expand
 from .digest import FORMAT_VERSION, blob_digests, debug_digest, meaning_digest
 from .limits import NESTING, TRAVERSAL_FACTOR
+from .program_wire import get_program, put_program
 from .records import (
     HOST_SLICE,
     MARK,
     PROVISIONAL_WORD,
-    SLICE,
     TILE_IMAGE,
-    Binding,
     ConfigWrite,
     Debug,
     EntryPoint,
@@ -45,7 +44,6 @@ from .records import (
 )
 from .target import TARGET, TILE_BASE, TILE_BYTES
 
-_NONE = 0xFFFFFFFF
 _U32 = np.dtype("<u4")
 
 
@@ -79,7 +77,7 @@ def to_message(package: Package) -> bytes:
         ("weights", package.weights),
     ):
         for item, binding in zip(out.init(name, len(group)), group, strict=True):
-            _put_binding(item, binding)
+            put_binding(item, binding)
     _put_exchange(out.hostExchange, package.host_exchange)
     for item, entry in zip(
         out.init("entryPoints", len(package.entry_points)), package.entry_points, strict=True
@@ -115,25 +113,14 @@ def _put_image(item: Any, image: Image) -> None:
     item.entryPoint = int(image.entry_point)
     item.commandAddress = int(image.command_address)
     item.diagnosticAddress = int(image.diagnostic_address)
-    item.markTable = int(image.mark_table & _NONE)
+    item.markTable = int(image.mark_table & NONE)
     for entry, part in zip(item.init("segments", len(image.segments)), image.segments, strict=True):
         entry.address = int(part.address)
         entry.memorySize = int(part.memory_size)
-        entry.blob = int(part.blob & _NONE)
+        entry.blob = int(part.blob & NONE)
         entry.blobOffset = int(part.blob_offset)
         entry.fileSize = int(part.file_size)
         entry.flags = int(part.flags)
-
-
-def _put_binding(item: Any, binding: Binding) -> None:
-    item.name = binding.name
-    item.hostDtype = binding.host_dtype
-    item.deviceDtype = binding.device_dtype
-    item.shape = _numbers(binding.shape)
-    item.order = binding.order
-    item.viewRows, item.viewColumns = _numbers(binding.view)
-    item.slices = binding.slices.tobytes()
-    item.blob = int(binding.blob & _NONE)
 
 
 def _put_exchange(item: Any, exchange: HostExchange) -> None:
@@ -142,7 +129,7 @@ def _put_exchange(item: Any, exchange: HostExchange) -> None:
     item.commandOffset = int(exchange.command_offset)
     for entry, page in zip(item.init("pages", len(exchange.pages)), exchange.pages, strict=True):
         entry.index, entry.size = int(page.index), int(page.size)
-    item.attachOrder = _numbers(exchange.attach_order)
+    item.attachOrder = read_numbers(exchange.attach_order)
     for entry, call in zip(item.init("calls", len(exchange.calls)), exchange.calls, strict=True):
         entry.name = call.name
         entry.command = int(call.command)
@@ -150,8 +137,8 @@ def _put_exchange(item: Any, exchange: HostExchange) -> None:
         entry.inputs = call.inputs.tobytes()
         entry.outputs = call.outputs.tobytes()
         entry.invocations = int(call.invocations)
-        entry.inputBatchEnds = _numbers(call.input_batch_ends)
-        entry.outputBatchEnds = _numbers(call.output_batch_ends)
+        entry.inputBatchEnds = read_numbers(call.input_batch_ends)
+        entry.outputBatchEnds = read_numbers(call.output_batch_ends)
 
 
 def _put_debug(item: Any, package: Package) -> None:
@@ -173,6 +160,9 @@ def _put_debug(item: Any, package: Package) -> None:
     item.liveNames = list(names)
     item.liveEnds = np.cumsum([len(live) for live in debug.live], dtype=_U32).tobytes()
     item.liveIndices = np.array(indices, _U32).tobytes()
+    if debug.program is not None:
+        item.hasProgram = True
+        put_program(item.init("program"), debug.program)
 
 
 def _sha256(data: bytes) -> bytes:
@@ -210,8 +200,10 @@ def _read(data: bytes, words: int) -> tuple[Package, bytes, bytes]:
         _check_identity(root)
         budget = Budget()
         steps = [ProfileStep(str(item.name), str(item.kind)) for item in root.steps]
-        tables = [_table(table, MARK, f"mark table {index}") for index, table in enumerate(root.markTables)]
-        tiles = _table(root.tiles, TILE_IMAGE, "tiles")
+        tables = [
+            read_table(table, MARK, f"mark table {index}") for index, table in enumerate(root.markTables)
+        ]
+        tiles = read_table(root.tiles, TILE_IMAGE, "tiles")
         section = root.debug
         symbols = [Symbol(str(item.name), int(item.address)) for item in section.symbols]
         regions = [
@@ -224,9 +216,9 @@ def _read(data: bytes, words: int) -> tuple[Package, bytes, bytes]:
             images=[_get_image(item) for item in root.images],
             tiles=[TileImage(tile, image) for tile, image in tiles.tolist()],
             target=TARGET,
-            inputs=[_get_binding(item) for item in root.inputs],
-            outputs=[_get_binding(item) for item in root.outputs],
-            weights=[_get_binding(item) for item in root.weights],
+            inputs=[get_binding(item) for item in root.inputs],
+            outputs=[get_binding(item) for item in root.outputs],
+            weights=[get_binding(item) for item in root.weights],
             host_exchange=_get_exchange(root.hostExchange),
             entry_points=[
                 EntryPoint(str(item.name), int(item.command), int(item.externalSyncs))
@@ -238,7 +230,7 @@ def _read(data: bytes, words: int) -> tuple[Package, bytes, bytes]:
             profile=ProfilePlan(steps, tables),
             symbols=symbols,
             regions=regions,
-            provisional=_table(root.provisional, PROVISIONAL_WORD, "provisional words"),
+            provisional=read_table(root.provisional, PROVISIONAL_WORD, "provisional words"),
             debug=_get_debug(section, budget),
         )
         return package, bytes(root.digest), bytes(section.digest)
@@ -262,22 +254,6 @@ def _check_identity(root: Any) -> None:
         )
 
 
-def _index(value: int) -> int:
-    return -1 if value == _NONE else value
-
-
-def _table(data: Any, dtype: np.dtype[np.void], where: str) -> NDArray[np.void]:
-    return _rows(bytes(data), dtype, where)
-
-
-def _rows(data: bytes, dtype: np.dtype[Any], where: str) -> NDArray[Any]:
-    if len(data) % dtype.itemsize:
-        raise PackageError(
-            f"{len(data)} bytes are no whole number of {dtype.itemsize}-byte rows", where=where
-        )
-    return np.frombuffer(data, dtype).copy()
-
-
 def _get_blob(item: Any, budget: Budget, where: str) -> bytes:
     return expand(int(item.codec), bytes(item.data), int(item.size), bytes(item.sha256), budget, where)
 
@@ -287,7 +263,7 @@ def _get_image(item: Any) -> Image:
         Segment(
             address=int(part.address),
             memory_size=int(part.memorySize),
-            blob=_index(int(part.blob)),
+            blob=read_index(int(part.blob)),
             blob_offset=int(part.blobOffset),
             file_size=int(part.fileSize),
             flags=int(part.flags),
@@ -299,21 +275,7 @@ def _get_image(item: Any) -> Image:
         command_address=int(item.commandAddress),
         diagnostic_address=int(item.diagnosticAddress),
         segments=segments,
-        mark_table=_index(int(item.markTable)),
-    )
-
-
-def _get_binding(item: Any) -> Binding:
-    name = str(item.name)
-    return Binding(
-        name=name,
-        host_dtype=str(item.hostDtype),
-        device_dtype=str(item.deviceDtype),
-        shape=tuple(int(extent) for extent in item.shape),
-        order=str(item.order),
-        view=(int(item.viewRows), int(item.viewColumns)),
-        slices=_table(item.slices, SLICE, f"slices of binding {name[:80]!r}"),
-        blob=_index(int(item.blob)),
+        mark_table=read_index(int(item.markTable)),
     )
 
 
@@ -323,7 +285,7 @@ def _get_exchange(item: Any) -> HostExchange:
         command_page=int(item.commandPage),
         command_offset=int(item.commandOffset),
         pages=[HostPage(int(page.index), int(page.size)) for page in item.pages],
-        attach_order=_numbers(item.attachOrder),
+        attach_order=read_numbers(item.attachOrder),
         calls=[_get_call(call) for call in item.calls],
     )
 
@@ -334,24 +296,20 @@ def _get_call(item: Any) -> HostCall:
         name=name,
         command=int(item.command),
         phases=int(item.phases),
-        inputs=_table(item.inputs, HOST_SLICE, f"inputs of call {name[:80]!r}"),
-        outputs=_table(item.outputs, HOST_SLICE, f"outputs of call {name[:80]!r}"),
+        inputs=read_table(item.inputs, HOST_SLICE, f"inputs of call {name[:80]!r}"),
+        outputs=read_table(item.outputs, HOST_SLICE, f"outputs of call {name[:80]!r}"),
         invocations=int(item.invocations),
-        input_batch_ends=_numbers(item.inputBatchEnds),
-        output_batch_ends=_numbers(item.outputBatchEnds),
+        input_batch_ends=read_numbers(item.inputBatchEnds),
+        output_batch_ends=read_numbers(item.outputBatchEnds),
     )
-
-
-def _numbers(values: Sequence[Any]) -> list[int]:
-    return [int(value) for value in values]
 
 
 def _get_debug(item: Any, budget: Budget) -> Debug | None:
     if not item.hasText:
         return None
     names = [str(name) for name in item.liveNames]
-    ends = _rows(bytes(item.liveEnds), _U32, "ends of the live tensors").tolist()
-    indices = _rows(bytes(item.liveIndices), _U32, "live tensors").tolist()
+    ends = read_rows(bytes(item.liveEnds), _U32, "ends of the live tensors").tolist()
+    indices = read_rows(bytes(item.liveIndices), _U32, "live tensors").tolist()
     if ends != sorted(ends) or (ends[-1] if ends else 0) != len(indices):
         raise PackageError("ends of the live tensors do not cut the list of live tensors into steps")
     if indices and max(indices) >= len(names):
@@ -361,4 +319,5 @@ def _get_debug(item: Any, budget: Budget) -> Debug | None:
         graph=_get_blob(item.graph, budget, "graph text").decode(),
         layouts=_get_blob(item.layouts, budget, "layouts text").decode(),
         live=live,
+        program=get_program(item.program) if item.hasProgram else None,
     )

@@ -6,6 +6,18 @@ import numpy as np
 
 from tilewright.package.blobs import BlobStore
 from tilewright.package.orders import pack_slices
+from tilewright.package.program_info import (
+    PLACED,
+    AreaInfo,
+    BufferInfo,
+    ClassInfo,
+    ConstantInfo,
+    LoopInfo,
+    OperationInfo,
+    ProgramInfo,
+    StepInfo,
+    ValueInfo,
+)
 from tilewright.package.records import (
     ALL_TILES,
     EXECUTE,
@@ -118,5 +130,25 @@ def make_package() -> Package:
         symbols=[Symbol("start", 0x4C014), Symbol("gemm", 0x4C018)],
         regions=[Region(5, 0x70000, 128, "x"), Region(ALL_TILES, 0x4C010, 12, "code")],
         provisional=np.array([(0x4C01C, PROVISIONAL)], PROVISIONAL_WORD),
-        debug=Debug("graph text µ", "layouts text", [["x"], ["x", "w", "y"], ["y"]]),
+        debug=Debug("graph text µ", "layouts text", [["x"], ["x", "w", "y"], ["y"]], make_program(y)),
+    )
+
+
+def make_program(value: Binding) -> ProgramInfo:
+    """Debug information with one entry of everything; `value` lies where that binding does."""
+    y = Binding("mm", "float32", "float32", value.shape, value.order, value.view, value.slices.copy())
+    return ProgramInfo(
+        buffers=[BufferInfo("x", "input", "x", "a16 [rows 4]"), BufferInfo("mm", "value", "mm")],
+        classes=[
+            ClassInfo(
+                np.array([0, 5], "<u2"),
+                np.array([(0, 0x70000, 128, 16, 0, 1), (1, 0x90000, 256, 0, 1, 2)], PLACED),
+            )
+        ],
+        steps=[StepInfo(), StepInfo("mm", "gemm", 123.5, "16 rows"), StepInfo()],
+        operations=[OperationInfo("mm", ["grid 1 x 1", "one call µ"], 2)],
+        values=[ValueInfo(y, 1, 1, "mm"), ValueInfo(y, 1, 1, "mm", True)],
+        constants=[ConstantInfo("w", "w0", (20, 16))],
+        loops=[LoopInfo(0, 1, 3), LoopInfo(1, 1, 2)],
+        areas=[AreaInfo("stacks", 0x580E0, 0x600)],
     )

@@ -33,8 +33,8 @@ def check_bindings(package: Package) -> None:
     for kind, group in groups:
         for binding in group:
             where = f"{kind} {binding.name!r}"
-            _check_type(binding, where)
-            _check_slices(binding, where, once=kind == "output")
+            check_type(binding, where)
+            check_slices(binding, where, once=kind == "output")
             _check_code(package, binding, code, where)
             _check_blob(package, binding, where, weight=kind == "weight")
         if sum(binding.nbytes for binding in group) > MAX_TOTAL_BYTES:
@@ -42,7 +42,8 @@ def check_bindings(package: Package) -> None:
     _check_shared_memory([*package.inputs, *package.weights])
 
 
-def _check_type(binding: Binding, where: str) -> None:
+def check_type(binding: Binding, where: str) -> None:
+    """Types, order, shape and view are known and agree."""
     known = f"known: {', '.join(DTYPES)}"
     for side, dtype in (("host", binding.host_dtype), ("device", binding.device_dtype)):
         if dtype not in DTYPES:
@@ -69,7 +70,8 @@ def _check_type(binding: Binding, where: str) -> None:
         )
 
 
-def _check_slices(binding: Binding, where: str, *, once: bool) -> None:
+def check_slices(binding: Binding, where: str, *, once: bool) -> None:
+    """Slices lie in tile memory and cover every element; with `once`, none of them twice."""
     table(binding.slices, SLICE, "slices", where)
     rows = binding.slices
     if not len(rows):

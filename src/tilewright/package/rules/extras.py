@@ -9,6 +9,7 @@ from tilewright.errors import PackageError
 
 from ..records import ALL_TILES, EXECUTE, MARK, NO_MARKS, PROVISIONAL_WORD, STEP_KINDS, Package, Segment
 from ..target import CONFIG_SPACE_BYTES, FORBIDDEN_CONFIG, TILE_BASE, TILE_END, TILES
+from .program import check_program
 from .values import aligned, column, distinct, first, table, text, unsigned
 
 MAX_STEPS = 1 << 16
@@ -147,6 +148,8 @@ def check_names(package: Package) -> None:
             value.encode()
         except UnicodeEncodeError as error:
             raise PackageError(f"{name} is not valid Unicode", where="debug") from error
+    if debug.program is not None:
+        check_program(package, debug.program)
 
 
 def _in_code(marks: NDArray[np.void], segments: list[Segment]) -> NDArray[np.bool_]:

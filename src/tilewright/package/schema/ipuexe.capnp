@@ -115,6 +115,70 @@ struct Debug {
   liveNames   @6 :List(Text);              # each name once
   liveEnds    @7 :Data;                    # u32 per step: end of its run in liveIndices
   liveIndices @8 :Data;                    # u32 into liveNames
+  hasProgram  @9 :Bool;
+  program     @10 :Program;
+}
+
+struct Program {
+  buffers    @0 :List(Buffer);
+  classes    @1 :List(TileClass);
+  steps      @2 :List(StepInfo);
+  operations @3 :List(Operation);
+  values     @4 :List(Value);
+  constants  @5 :List(Constant);
+  loops      @6 :List(Loop);
+  areas      @7 :List(Area);
+}
+
+struct Buffer {
+  name   @0 :Text;
+  role   @1 :Text;
+  owner  @2 :Text;
+  layout @3 :Text;
+}
+
+struct TileClass {
+  tiles  @0 :Data;                         # u16, physical ids
+  placed @1 :Data;                         # PLACED
+}
+
+struct StepInfo {
+  operation @0 :Text;
+  kernel    @1 :Text;
+  cycles    @2 :Float64;
+  detail    @3 :Text;
+}
+
+struct Operation {
+  name   @0 :Text;
+  plan   @1 :List(Text);
+  splits @2 :UInt32;
+}
+
+struct Value {
+  binding @0 :Binding;
+  step    @1 :UInt32;
+  buffer  @2 :UInt32;
+  owner   @3 :Text;
+  copy    @4 :Bool;
+}
+
+struct Constant {
+  binding  @0 :Text;
+  constant @1 :Text;
+  shape    @2 :List(UInt32);
+}
+
+struct Loop {
+  first @0 :UInt32;
+  last  @1 :UInt32;
+  count @2 :UInt32;
+}
+
+struct Area {
+  name    @0 :Text;
+  address @1 :UInt32;
+  size    @2 :UInt32;
 }
 
 struct Symbol {

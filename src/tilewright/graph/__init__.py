@@ -6,11 +6,14 @@ from tilewright.tensor_type import TensorType
 
 from .files import load_graph, save_graph
 from .graph import Graph, Operation, Region, Value
-from .text import parse_graph, print_graph
+from .loop import Loop
+from .parse import parse_graph
+from .text import print_graph
 from .trace import trace, trace_function
 
 __all__ = [
     "Graph",
+    "Loop",
     "Operation",
     "Region",
     "TensorType",

@@ -14,7 +14,8 @@ from tilewright.files import read_file, write_whole
 from tilewright.tensor_type import TensorType
 
 from .graph import Graph
-from .text import parse_graph, print_graph
+from .parse import parse_graph
+from .text import print_graph
 
 MAX_TEXT_BYTES = 64 * 2**20
 """Bound on a text file, far above any readable graph."""

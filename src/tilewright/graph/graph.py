@@ -1,8 +1,8 @@
 """The graph: what to compute, as typed values in single-assignment form. No placement, no machine.
 
 A `Region` is a list of operations with the values it is given and the values it gives back. A graph has
-one, its body. A structured loop will be an operation that owns another; hence what walks operations
-walks regions.
+one, its body. A `repeat` (`loop.py`) is an operation that owns another, which may use values of the regions
+around it; hence what walks operations walks regions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.operators.operator import Attribute
+from tilewright.operators.parameter import Attribute
 from tilewright.tensor_type import TensorType
 
 
@@ -23,7 +23,9 @@ class Value:
     """Something computed or given exactly once.
 
     Attributes:
-        id: position in order of definition: inputs, then constants, then results. Same graph, same ids.
+        id: position in order of definition: inputs, then constants, then what operations define, in order.
+            A `repeat` defines its region's arguments, what the region's operations define, then its
+            results. Same graph, same ids.
         type: shape and element type.
         name: unique within the graph; readable text, used by messages and by the text form.
     """
@@ -38,14 +40,15 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """One application of an operator.
+    """One application of an operator, or a structured loop.
 
     Attributes:
-        name: the operator's name in `tilewright.operators`.
+        name: the operator's name in `tilewright.operators`, or `repeat`.
         operands: values used, in the operator's order.
-        results: values defined; every operator so far defines one.
+        results: values defined; an operator defines one, a `repeat` one per carried value.
         attributes: the operator's parameters, all of them, in its declaration order.
         location: `file.py:12`, the user's line; empty when unknown.
+        regions: what a `repeat` repeats; empty for operators.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Operation:
     results: tuple[Value, ...]
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     location: str = ""
+    regions: tuple[Region, ...] = ()
 
     @property
     def result(self) -> Value:
@@ -61,12 +65,17 @@ class Operation:
         return value
 
     def __repr__(self) -> str:
-        return f"{self.result.name} = {self.name}({', '.join(v.name for v in self.operands)})"
+        results = ", ".join(value.name for value in self.results)
+        return f"{results} = {self.name}({', '.join(value.name for value in self.operands)})"
 
 
 @dataclass
 class Region:
-    """Operations in an order of execution: each uses arguments, constants and results of earlier ones."""
+    """Operations in an order of execution.
+
+    Each uses arguments, constants, results of earlier ones, and what is defined before this region in the
+    regions around it (values it captures). Nothing defined inside is seen outside.
+    """
 
     arguments: list[Value] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
@@ -96,7 +105,7 @@ class Graph:
 
     @property
     def operations(self) -> list[Operation]:
-        """Operations of the body, in order."""
+        """Operations of the body, in order; those inside a `repeat` are in its region."""
         return self.body.operations
 
     @property

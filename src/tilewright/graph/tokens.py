@@ -107,10 +107,11 @@ class Tokens:
             self.fail(f"expected {what}, found {token}", token)
         return token
 
-    def integer(self, what: str) -> int:
-        """Consume a whole number of at most `MAX_DIGITS` digits."""
+    def integer(self, what: str, *, signed: bool = False) -> int:
+        """Consume a whole number of at most `MAX_DIGITS` digits; with a sign only when `signed`."""
         token = self.expect_kind("number", what)
-        if not token.text.isdigit() or len(token.text) > MAX_DIGITS:
+        digits = token.text.lstrip("+-") if signed else token.text
+        if not digits.isdigit() or len(token.text) > MAX_DIGITS:
             self.fail(f"expected {what}, found {token}", token)
         return int(token.text)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.errors import GraphError, UnsupportedError
-from tilewright.operators.operator import Attributes, Operator
+from tilewright.operators.operator import Operator
+from tilewright.operators.parameter import Attributes
 from tilewright.source_location import user_location
 
 from .graph import Value
@@ -150,8 +151,14 @@ for _names, _symbol in {
 
 
 def unwrap(value: object, recorder: Recorder) -> Value:
-    """The value inside `value`. Raises GraphError when it belongs to another trace."""
+    """The value inside `value`. Raises GraphError when it belongs to another trace or a loop already left."""
     assert isinstance(value, Traced)
     if value._recorder is not recorder:
         raise GraphError("this traced value belongs to another trace", hint="pass it in as an input")
+    recorder.check_visible(value._value)
     return value._value
+
+
+def recorder_of(value: Traced) -> Recorder:
+    """Where `value` is recorded."""
+    return value._recorder

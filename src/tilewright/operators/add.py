@@ -8,7 +8,8 @@ import numpy as np
 
 from tilewright.tensor_type import TensorType
 
-from .operator import Array, Attributes, Operator
+from .operator import Array, Operator
+from .parameter import Attributes
 from .tolerance import HALF_ULP, Tolerance
 
 

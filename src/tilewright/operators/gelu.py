@@ -9,7 +9,8 @@ import numpy as np
 
 from tilewright.tensor_type import TensorType
 
-from .operator import Array, Attributes, Operator, Parameter
+from .operator import Array, Operator
+from .parameter import Attributes, Parameter
 from .tolerance import HALF_ULP, Tolerance
 
 CUBIC = 0.044715

@@ -13,25 +13,34 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import GraphError, ShapeError, TilewrightError, UnsupportedError
+from tilewright.errors import GraphError, ShapeError, TilewrightError
 from tilewright.source_location import user_location
 from tilewright.tensor_type import TensorType
 
+from .parameter import Attribute, Attributes, Parameter, resolve_parameters
 from .tolerance import Tolerance
 
-Attribute = bool | int | float | str
-Attributes = Mapping[str, Attribute]
 Array = NDArray[np.float32]
 
 
 class ShapeRule(Protocol):
-    """Result type from attributes and operand types; raises ShapeError."""
+    """Result type from settled attributes and operand types; raises ShapeError."""
 
     def __call__(self, attributes: Attributes, /, *operands: TensorType) -> TensorType: ...
 
 
+class SettleRule(Protocol):
+    """Attributes in the one form that graphs hold, such as axes counted from the front.
+
+    Takes resolved attributes and operand types; raises ShapeError, GraphError. Settling twice changes
+    nothing.
+    """
+
+    def __call__(self, attributes: Attributes, /, *operands: TensorType) -> Mapping[str, Attribute]: ...
+
+
 class Reference(Protocol):
-    """Result from attributes and float32 operands, rounded once, of the shape the shape rule gives."""
+    """Result from settled attributes and float32 operands, rounded once, of the shape rule's shape."""
 
     def __call__(self, attributes: Attributes, /, *operands: Array) -> Array: ...
 
@@ -54,24 +63,15 @@ class Traceable(Protocol):
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A named attribute of an operator.
+class Operator:
+    """One operator.
 
     Attributes:
-        default: value when the caller gives none; its type is the parameter's type.
-        supported: values that work; empty means every value of the type.
-        known: values that mean something, but that this version cannot do.
+        operands: names of the operands in order.
+        optional: how many of the last operands may be left out.
+        variadic: the last operand may be given any number of times, at least once.
+        settle_rule: how attributes are brought into one form; None when they have only one.
     """
-
-    name: str
-    default: Attribute
-    supported: tuple[Attribute, ...] = ()
-    known: tuple[Attribute, ...] = ()
-
-
-@dataclass(frozen=True)
-class Operator:
-    """One operator. `operands` names the operands in order."""
 
     name: str
     operands: tuple[str, ...]
@@ -79,73 +79,98 @@ class Operator:
     reference: Reference
     tolerance: ToleranceRule
     parameters: tuple[Parameter, ...] = ()
+    optional: int = 0
+    variadic: bool = False
+    settle_rule: SettleRule | None = None
 
-    def resolve(self, attributes: Attributes) -> dict[str, Attribute]:
+    def resolve(self, attributes: Mapping[str, object]) -> dict[str, Attribute]:
         """All attributes, in declaration order, defaults filled in.
 
-        Raises GraphError for an unknown name or a value of the wrong type or meaning, UnsupportedError
-        for a value this version cannot do. Both name the operator and the parameter.
+        Raises GraphError for an unknown or missing name or a value of the wrong type or meaning,
+        UnsupportedError for a value this version cannot do. Both name the operator and the parameter.
         """
-        names = [parameter.name for parameter in self.parameters]
-        for name in attributes:
-            if name not in names:
-                known = f"it takes {', '.join(names)}" if names else "it takes none"
-                raise GraphError(f"{self.name} has no parameter {name!r}", hint=known)
-        return {p.name: self._resolve_one(p, attributes.get(p.name, p.default)) for p in self.parameters}
+        return resolve_parameters(self.name, self.parameters, attributes)
 
-    def _resolve_one(self, parameter: Parameter, value: Attribute) -> Attribute:
-        label = f"{self.name}: {parameter.name}={value!r}"
-        if value in parameter.known and value not in parameter.supported:
-            choices = ", ".join(map(repr, parameter.supported))
-            raise UnsupportedError(f"{label} is not supported", hint=f"use {choices}")
-        if type(value) is not type(parameter.default):
-            raise GraphError(f"{label} should be of type {type(parameter.default).__name__}")
-        if parameter.supported and value not in parameter.supported:
-            choices = ", ".join(map(repr, parameter.supported))
-            raise GraphError(f"{label} means nothing", hint=f"use {choices}")
-        return value
+    def operand_names(self, count: int) -> tuple[str, ...]:
+        """Names of `count` operands. Raises GraphError when the operator does not take that many."""
+        most = max(count, len(self.operands)) if self.variadic else len(self.operands)
+        if not len(self.operands) - self.optional <= count <= most:
+            listed = [
+                f"{name}=None" if index >= len(self.operands) - self.optional else name
+                for index, name in enumerate(self.operands)
+            ]
+            listed += ["..."] if self.variadic else []
+            fixed = not self.optional and not self.variadic
+            number = "" if not fixed else f"{len(listed)} "
+            plural = "" if fixed and len(listed) == 1 else "s"
+            raise GraphError(f"{self.name} takes {number}operand{plural} ({', '.join(listed)}), got {count}")
+        if not self.variadic:
+            return self.operands[:count]
+        *first, last = self.operands
+        return (*first, *(f"{last}{index}" for index in range(count - len(first))))
 
-    def infer(self, attributes: Attributes, *operands: TensorType) -> TensorType:
-        """Type of the result. Checks the number of operands and their dtype before the shape rule.
+    def settle(
+        self, attributes: Attributes, *operands: TensorType
+    ) -> tuple[dict[str, Attribute], TensorType]:
+        """Resolved attributes in the form that graphs hold, and the type of the result.
 
-        Raises ShapeError naming the operator and every operand's type.
+        Checks the number of operands and their dtype before the operator's own rules. Raises GraphError,
+        and ShapeError naming the operator and every operand's type.
         """
-        if len(operands) != len(self.operands):
-            expected = f"{len(self.operands)} operands ({', '.join(self.operands)})"
-            raise GraphError(f"{self.name} takes {expected}, got {len(operands)}")
-        for name, operand in zip(self.operands, operands, strict=True):
+        for name, operand in zip(self.operand_names(len(operands)), operands, strict=True):
             if operand.dtype != "float32":
                 raise ShapeError(
                     f"{self.name}: operand {name} is {operand}; operators are stated on float32 values",
                     hint="declare it float32; the plan chooses what the chip computes in",
                 )
-        return self.shape_rule(attributes, *operands)
+        settled = dict(attributes if self.settle_rule is None else self.settle_rule(attributes, *operands))
+        try:
+            return settled, self.shape_rule(settled, *operands)
+        except ShapeError as error:
+            if not error.what.startswith(f"{self.name}: "):  # the result itself is no legal tensor
+                raise self.mismatch(error.what, *operands) from error
+            raise
+
+    def infer(self, attributes: Attributes, *operands: TensorType) -> TensorType:
+        """Type of the result. Raises what `settle` raises."""
+        return self.settle(attributes, *operands)[1]
 
     def mismatch(self, reason: str, *operands: TensorType) -> ShapeError:
         """The error a shape rule raises: names the operator, the reason and all operand types."""
-        listed = ", ".join(f"{n} = {t}" for n, t in zip(self.operands, operands, strict=True))
+        names = self.operand_names(len(operands))
+        listed = ", ".join(f"{n} = {t}" for n, t in zip(names, operands, strict=True))
         return ShapeError(f"{self.name}: {reason}: {listed}")
 
-    def __call__(self, *operands: object, **attributes: Attribute) -> Any:
+    def __call__(self, *operands: object, **attributes: object) -> Any:
         """Compute the reference on arrays, or record an operation on traced values.
 
         Arrays are anything NumPy turns into real numbers; they are computed in float32. Errors carry the
         user's source line.
         """
-        try:
+        with AtUsersLine():
             resolved = self.resolve(attributes)
             for operand in operands:
                 apply = getattr(type(operand), "__tilewright_apply__", None)
                 if apply is not None:
                     return apply(operand, self, operands, resolved)
             arrays = [as_float32(operand, f"{self.name}: operand {i}") for i, operand in enumerate(operands)]
-            self.infer(resolved, *(TensorType(array.shape) for array in arrays))
-            return self.reference(resolved, *arrays)
-        except TilewrightError as error:
+            settled, _ = self.settle(resolved, *(TensorType(array.shape) for array in arrays))
+            return self.reference(settled, *arrays)
+
+
+class AtUsersLine:
+    """Context that gives errors without a place the line of the user's code that is running.
+
+    A class, because the frames of `contextlib` would look like the user's.
+    """
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, TilewrightError) and error.where is None:
             location = user_location()
-            if error.where is None and location is not None:
-                error.where = location.with_source()
-            raise
+            error.where = location.with_source() if location is not None else None
 
 
 def as_float32(value: object, what: str) -> Array:

@@ -107,7 +107,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ),
     ('"model.py:7"', '"model.py:7', "f:5:49: unexpected character"),
     ('="tanh"', '="none"', "f:6:13: gelu: approximate='none' is not supported"),
-    ('="tanh"', "=1", "f:6:13: gelu: approximate=1 should be of type str"),
+    ('="tanh"', "=1", "f:6:13: gelu: approximate=1 should be a string"),
     ('approximate="tanh"', "axis=1", "f:6:13: gelu has no parameter 'axis'"),
     ('approximate="tanh"', 'approximate="tanh", approximate="tanh"', "is given twice"),
     ("%gelu_0 = gelu", "%matmul_0 = gelu", "f:6:3: %matmul_0 is defined twice"),

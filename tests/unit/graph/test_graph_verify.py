@@ -110,3 +110,69 @@ def test_evaluation_checks_its_inputs() -> None:
         good.evaluate({"x": x, "z": x})
     with pytest.raises(BindingError, match=r"shape \(2, 3\)"):
         good.evaluate({"x": np.ones((2, 3))})
+
+
+def loop_graph() -> Graph:
+    x, w = Value(0, T, "x"), Value(1, TensorType((3, 2, 2)), "w")
+    y, slice_, product = Value(2, T, "y"), Value(3, T, "w_i"), Value(4, T, "matmul_0")
+    result, final = Value(5, T, "repeat_0"), Value(6, T, "gelu_0")
+    region = Region([y, slice_], [Operation("matmul", (y, slice_), (product,), {}, "m.py:5")], [product])
+    return Graph(
+        "g",
+        Region(
+            [x],
+            [
+                Operation("repeat", (x, w), (result,), {"count": 3}, "m.py:3", (region,)),
+                Operation("gelu", (result,), (final,), {"approximate": "tanh"}, "m.py:6"),
+            ],
+            [final],
+        ),
+        [(w, np.ones((3, 2, 2), np.float32))],
+        ["z"],
+    )
+
+
+def test_a_good_loop_passes() -> None:
+    loop_graph().verify()
+
+
+def change_region(**changes: Any) -> Callable[[Graph], None]:
+    def apply(g: Graph) -> None:
+        region = replace(g.operations[0].regions[0], **changes)
+        g.operations[0] = replace(g.operations[0], regions=(region,))
+
+    return apply
+
+
+def use_inner_value_outside(g: Graph) -> None:
+    product = g.operations[0].regions[0].operations[0].result
+    g.operations[1] = replace(g.operations[1], operands=(product,))
+
+
+def grow_the_result(g: Graph) -> None:
+    value = Value(5, TensorType((2, 3)), "repeat_0")
+    g.operations[0] = replace(g.operations[0], results=(value,))
+
+
+BROKEN_LOOPS: list[tuple[Callable[[Graph], None], str]] = [
+    (change_operation(0, regions=()), "m.py:3: repeat has 0 regions"),
+    (change_operation(1, regions=(Region(),)), "m.py:6: gelu is no loop but has a region"),
+    (change_operation(0, attributes={}), "m.py:3: repeat needs a value for count"),
+    (change_operation(0, attributes={"count": 3.0}), "should be a whole number"),
+    (change_operation(0, attributes={"count": 2}), r"its leading extent should be 2"),
+    (change_operation(0, operands=()), "a carried value has no initial value"),
+    (change_operation(0, results=()), "nothing is carried"),
+    (change_region(arguments=[]), r"arguments are none, they should be float32\[2, 2\], float32\[2, 2\]"),
+    (change_region(results=[]), "1 values are carried, the body gives 0"),
+    (change_region(operations=[]), "'matmul_0', not computed by the body"),
+    (use_inner_value_outside, "m.py:6: gelu uses 'matmul_0' before it is defined or outside its loop"),
+    (grow_the_result, r"repeat gives float32\[2, 2\], its results are float32\[2, 3\]"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), BROKEN_LOOPS)
+def test_each_rule_of_loops(damage: Callable[[Graph], None], message: str) -> None:
+    broken = loop_graph()
+    damage(broken)
+    with pytest.raises(TilewrightError, match=message):
+        broken.verify()

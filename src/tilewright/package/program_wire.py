@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import PackageError
 
 from .binding_wire import get_binding, put_binding, read_numbers, read_rows, read_table
+from .blobs import Budget, compress, expand
 from .program_info import (
     PLACED,
     AreaInfo,
@@ -19,6 +25,7 @@ from .program_info import (
     StepInfo,
     ValueInfo,
 )
+from .records import SLICE, no_slices
 
 _U16 = np.dtype("<u2")
 
@@ -32,18 +39,23 @@ def put_program(item: Any, program: ProgramInfo) -> None:
     for entry, buffer in lists("buffers", program.buffers):
         entry.name, entry.role, entry.owner = buffer.name, buffer.role, buffer.owner
         entry.layout = buffer.layout
+    end = 0
     for entry, group in lists("classes", program.classes):
-        entry.tiles = group.tiles.astype(_U16).tobytes()
-        entry.placed = group.buffers.tobytes()
+        end += len(group.buffers)
+        entry.tiles, entry.placedEnd = group.tiles.astype(_U16).tobytes(), end
+    _put_rows(item.init("placed"), [group.buffers for group in program.classes])
     for entry, step in lists("steps", program.steps):
         entry.operation, entry.kernel = step.operation, step.kernel
         entry.cycles, entry.detail = float(step.cycles), step.detail
     for entry, operation in lists("operations", program.operations):
         entry.name, entry.plan, entry.splits = operation.name, operation.plan, int(operation.splits)
+    end = 0
     for entry, value in lists("values", program.values):
-        put_binding(entry.init("binding"), value.binding)
-        entry.step, entry.buffer = int(value.step), int(value.buffer)
+        end += len(value.binding.slices)
+        put_binding(entry.init("binding"), replace(value.binding, slices=no_slices()))
+        entry.sliceEnd, entry.step, entry.buffer = end, int(value.step), int(value.buffer)
         entry.owner, entry.copy = value.owner, bool(value.copy)
+    _put_rows(item.init("slices"), [value.binding.slices for value in program.values])
     for entry, constant in lists("constants", program.constants):
         entry.binding, entry.constant = constant.binding, constant.constant
         entry.shape = read_numbers(constant.shape)
@@ -53,19 +65,37 @@ def put_program(item: Any, program: ProgramInfo) -> None:
         entry.name, entry.address, entry.size = area.name, int(area.address), int(area.size)
 
 
-def get_program(item: Any) -> ProgramInfo:
+def _put_rows(item: Any, tables: list[NDArray[np.void]]) -> None:
+    data = b"".join(table.tobytes() for table in tables)
+    item.sha256, item.size = hashlib.sha256(data).digest(), len(data)
+    item.codec, item.data = compress(data)
+
+
+def _get_rows(
+    item: Any, ends: list[int], dtype: np.dtype[np.void], budget: Budget, where: str
+) -> list[NDArray[np.void]]:
+    """The tables that end at `ends`."""
+    data = expand(int(item.codec), bytes(item.data), int(item.size), bytes(item.sha256), budget, where)
+    rows = read_table(data, dtype, where)
+    if ends != sorted(ends) or (ends[-1] if ends else 0) != len(rows):
+        raise PackageError("the ends of its parts do not cut it into parts", where=where)
+    return [rows[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def get_program(item: Any, budget: Budget) -> ProgramInfo:
     """The record in a message's `Program`; its rules are not checked here. Raises PackageError."""
+    placed = _get_rows(
+        item.placed, [int(e.placedEnd) for e in item.classes], PLACED, budget, "placed buffers"
+    )
+    slices = _get_rows(item.slices, [int(e.sliceEnd) for e in item.values], SLICE, budget, "slices of values")
     return ProgramInfo(
         buffers=[
             BufferInfo(str(entry.name), str(entry.role), str(entry.owner), str(entry.layout))
             for entry in item.buffers
         ],
         classes=[
-            ClassInfo(
-                read_rows(bytes(entry.tiles), _U16, f"tiles of class {number}"),
-                read_table(entry.placed, PLACED, f"buffers of class {number}"),
-            )
-            for number, entry in enumerate(item.classes)
+            ClassInfo(read_rows(bytes(entry.tiles), _U16, f"tiles of class {number}"), rows)
+            for number, (entry, rows) in enumerate(zip(item.classes, placed, strict=True))
         ],
         steps=[
             StepInfo(str(entry.operation), str(entry.kernel), float(entry.cycles), str(entry.detail))
@@ -77,13 +107,13 @@ def get_program(item: Any) -> ProgramInfo:
         ],
         values=[
             ValueInfo(
-                get_binding(entry.binding),
+                replace(get_binding(entry.binding), slices=rows),
                 int(entry.step),
                 int(entry.buffer),
                 str(entry.owner),
                 bool(entry.copy),
             )
-            for entry in item.values
+            for entry, rows in zip(item.values, slices, strict=True)
         ],
         constants=[
             ConstantInfo(str(entry.binding), str(entry.constant), tuple(read_numbers(entry.shape)))

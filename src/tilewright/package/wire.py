@@ -319,5 +319,5 @@ def _get_debug(item: Any, budget: Budget) -> Debug | None:
         graph=_get_blob(item.graph, budget, "graph text").decode(),
         layouts=_get_blob(item.layouts, budget, "layouts text").decode(),
         live=live,
-        program=get_program(item.program) if item.hasProgram else None,
+        program=get_program(item.program, budget) if item.hasProgram else None,
     )

@@ -21,6 +21,7 @@ from ..machine.topology import to_physical
 from ..place.placement import Placement, live_at_steps
 from ..toolchain import LinkedImage
 from .bindings import make_binding
+from .debug_info import program_info
 from .host_plan import plan_batches
 from .host_protocol import entry_points, host_exchange
 from .images import ImageBlobs, build_images, initial_zeros, merge
@@ -95,7 +96,7 @@ def build_package(
         ],
         regions=[*_regions(work, placement), *row_regions(programs, names)],
         provisional=np.array(sorted(provisional), dtype=PROVISIONAL_WORD),
-        debug=_debug(graph, work, profile),
+        debug=_debug(graph, work, placement, profile),
     )
 
 
@@ -108,7 +109,7 @@ def _regions(work: TileWork, placement: Placement) -> list[Region]:
     return [Region(tile, begin, end - begin, "data") for tile, index in tiles for begin, end in spans[index]]
 
 
-def _debug(graph: Graph, work: TileWork, profile: ProfileIndex) -> Debug:
+def _debug(graph: Graph, work: TileWork, placement: Placement, profile: ProfileIndex) -> Debug:
     plan = work.plan
     lines = [f"{name}: {buffer.layout.describe()}" for name, buffer in plan.buffers.items()]
     lines += [f"{name}: grid {grid}" for name, grid in plan.grids.items()]
@@ -118,4 +119,5 @@ def _debug(graph: Graph, work: TileWork, profile: ProfileIndex) -> Debug:
         for steps in (profile.copies, profile.step):
             if index in steps:
                 live[steps[index]] = names
-    return Debug(graph=str(graph), layouts="\n".join(lines), live=live)
+    program = program_info(graph, work, placement, profile)
+    return Debug(graph=str(graph), layouts="\n".join(lines), live=live, program=program)

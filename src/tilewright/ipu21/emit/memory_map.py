@@ -27,6 +27,9 @@ STAGING_BYTES = 0x1000
 TABLES = 0x54000
 TABLES_END = 0x58000
 
+STACKS = 0x580E0
+"""Worker areas and the supervisor's stack, up to PROGRAM."""
+
 PROGRAM = 0x5C000
 
 

@@ -128,6 +128,8 @@ struct Program {
   constants  @5 :List(Constant);
   loops      @6 :List(Loop);
   areas      @7 :List(Area);
+  placed     @8 :Blob;                     # PLACED, of all classes one after another
+  slices     @9 :Blob;                     # SLICE, of all values one after another
 }
 
 struct Buffer {
@@ -138,8 +140,8 @@ struct Buffer {
 }
 
 struct TileClass {
-  tiles  @0 :Data;                         # u16, physical ids
-  placed @1 :Data;                         # PLACED
+  tiles     @0 :Data;                      # u16, physical ids
+  placedEnd @1 :UInt32;                    # exclusive end of its rows in placed
 }
 
 struct StepInfo {
@@ -156,11 +158,12 @@ struct Operation {
 }
 
 struct Value {
-  binding @0 :Binding;
-  step    @1 :UInt32;
-  buffer  @2 :UInt32;
-  owner   @3 :Text;
-  copy    @4 :Bool;
+  binding  @0 :Binding;                    # its slices are in Program.slices
+  sliceEnd @1 :UInt32;
+  step     @2 :UInt32;
+  buffer   @3 :UInt32;
+  owner    @4 :Text;
+  copy     @5 :Bool;
 }
 
 struct Constant {

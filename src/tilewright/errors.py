@@ -35,6 +35,10 @@ class ShapeError(GraphError):
     """Shapes or element types do not fit an operator or a binding."""
 
 
+class ModelError(TilewrightError):
+    """The files of a model's checkpoint are truncated, contradict each other, or are something else."""
+
+
 class UnsupportedError(TilewrightError):
     """Well formed, but this version cannot do it."""
 
@@ -73,6 +77,10 @@ class BindingError(TilewrightError):
 
 class DeviceError(TilewrightError):
     """A device is missing, busy, or in a state that does not allow the request."""
+
+
+class MismatchError(TilewrightError):
+    """A device computed something else than the reference, by more than the operator's tolerance."""
 
 
 class MissingDependencyError(TilewrightError):

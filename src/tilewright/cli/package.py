@@ -46,6 +46,14 @@ def run_command(
         bool,
         typer.Option("--check", help="Look for unwritten memory, races, stores into code, unheard words."),
     ] = False,
+    check_operators: Annotated[
+        bool,
+        typer.Option("--check-operators", help="Compare every value with its operator's reference."),
+    ] = False,
+    reference: Annotated[
+        str | None,
+        typer.Option("--reference", metavar="MODEL", help="Where --check-operators takes constants from."),
+    ] = None,
     repeat: Annotated[
         int, typer.Option("--repeat", metavar="N", min=1, max=MAX_REPEATS, help="Runs in one session.")
     ] = 1,
@@ -55,7 +63,8 @@ def run_command(
     """Run a package on a device, once or several times with the same inputs.
 
     Every input needs a .npy file of its shape and type. Outputs without a file are computed and dropped.
-    Nothing is written unless the whole run succeeds. A profile holds every run.
+    Nothing is written unless the whole run succeeds. A profile holds every run. --check-operators stops the
+    simulated chip after every operator and names the first operator, tile and element that is wrong.
 
     Example: tilewright run digits.ipuexe --input x=images.npy --output logits=logits.npy
     """
@@ -73,6 +82,15 @@ def run_command(
 
     # Before the device is opened: a wrong array should not cost the time of a load.
     check_inputs(content.inputs, arrays)
+    if reference is not None and not check_operators:
+        raise UsageError("--reference is for --check-operators")
+    if check_operators:
+        if device != "sim" or repeat != 1 or profile is not None:
+            raise UsageError("--check-operators makes one run on the simulator, without a profile")
+        from .operator_check import run_and_check
+
+        run_and_check(content, arrays, wanted_outputs, reference, check=check, json=json)
+        return
     builder = profile_builder(content, package.name, device, profile)
     with (
         open_device(device, check=check) as opened,

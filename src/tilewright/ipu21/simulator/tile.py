@@ -416,6 +416,17 @@ class Tile:
         self._state[at.MARK_COUNT] = 0
         return marks
 
+    def take_back_mark(self) -> None:
+        """Forget the latest mark if it is of the instruction the supervisor stopped at.
+
+        A debugger's `trap` in the place of a marked instruction notes the mark; the instruction will again.
+        """
+        state = self._state
+        count = int(state[at.MARK_COUNT])
+        watched = bool(state[at.WATCHING]) and self._watched[(self.pc - TILE_BASE) >> 2]
+        if count and watched and self._marks[count - 1, 1] == state[at.STOP_CLOCK]:
+            state[at.MARK_COUNT] = count - 1
+
     def note_spans(self, wanted: bool) -> None:
         """Note from now on, or no longer, from when to when workers run."""
         self._state[at.NOTING_SPANS] = wanted

@@ -1,0 +1,295 @@
+"""Stop a simulated run whenever a value of the graph is whole, and compare it with its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tilewright.errors import MismatchError, SimulationError
+from tilewright.graph import Graph
+from tilewright.ipu21.machine.topology import TILES
+from tilewright.ipu21.simulator.checks import Checks
+from tilewright.ipu21.simulator.classes import word_table
+from tilewright.ipu21.simulator.device import SimulatedDevice
+from tilewright.ipu21.simulator.engine import Engines
+from tilewright.ipu21.simulator.hazards import PhaseChecks
+from tilewright.ipu21.simulator.tile import Tile
+from tilewright.package.program_info import ProgramInfo, ValueInfo
+from tilewright.package.records import Package
+from tilewright.runtime import Session
+
+from .pausing import Hit, PausingTiles
+from .reference import Expected, OperatorReference, package_graph, rounded
+from .shards import Difference, Memory, compare, gather
+from .step_order import StepOrder
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One comparison that came out well.
+
+    Attributes:
+        value: its name; of a copy for another operation, `owner` says which.
+        step, instance: the profile step that made it whole, and which time.
+        worst: largest error in units of the tolerance.
+        reason: of the tolerance.
+    """
+
+    value: str
+    owner: str
+    copy: bool
+    step: int
+    instance: int
+    worst: float
+    reason: str
+
+
+@dataclass
+class OperatorReport:
+    """What a checked run gave.
+
+    Attributes:
+        outputs: by name, as `Session.run` gives them.
+        checked: every comparison, in order of the program.
+        skipped: values that could not be compared, with the reason.
+        unkept: operations whose result the plan keeps nowhere; they are judged with the next that is kept.
+    """
+
+    outputs: dict[str, NDArray[np.generic]] = field(default_factory=dict)
+    checked: list[Checked] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    unkept: list[str] = field(default_factory=list)
+
+
+def paused_device(*, check: bool = False) -> tuple[SimulatedDevice, PausingTiles]:
+    """A simulated chip whose tiles can be held; with `check`, one that looks for more, as `--check` does."""
+    checks = Checks.thorough() if check else Checks()
+    engines = PausingTiles(_inner(checks))
+    phases = PhaseChecks(listening=True, unwritten=True) if check else None
+    return SimulatedDevice(checks=checks, phase_checks=phases, engines=engines), engines
+
+
+def _inner(checks: Checks) -> Engines:
+    if checks.watching:
+        from tilewright.ipu21.simulator.tiles import CompiledTiles
+
+        return CompiledTiles(checks)
+    from tilewright.ipu21.simulator.translate.tiles import TranslatedTiles
+
+    return TranslatedTiles(checks)
+
+
+def memory_of(device: SimulatedDevice) -> Memory:
+    """Memory of each physical tile of a loaded chip, as it is now."""
+    table = word_table(device.chip.classes)
+    return lambda tile: table[tile].view(np.uint8)
+
+
+def check_operators(
+    package: Package,
+    inputs: Mapping[str, ArrayLike],
+    *,
+    graph: Graph | None = None,
+    check: bool = False,
+) -> OperatorReport:
+    """Run a package once on the simulator and compare every value of its graph when it is whole.
+
+    Args:
+        graph: with the constants' data; by default the package's own, with its weights as the chip has them.
+        check: the simulator looks for more than the machine would notice.
+
+    Raises MismatchError naming the first wrong operator, tile and element; UsageError for a package without
+    debug information; and what `Session` raises.
+    """
+    device, engines = paused_device(check=check)
+    with device, Session(device, package) as session:
+        checker = OperatorChecker(package, device, engines, graph)
+        checker.begin(inputs)
+        checker.report.outputs = session.run(inputs)
+    return checker.report
+
+
+class OperatorChecker:
+    """Holds all tiles behind each step that makes a value whole, in order of the program."""
+
+    def __init__(
+        self, package: Package, device: SimulatedDevice, engines: PausingTiles, graph: Graph | None = None
+    ) -> None:
+        found, unknown = package_graph(package) if graph is None else (graph, set[str]())
+        assert package.debug is not None and package.debug.program is not None
+        self._package = package
+        self._program: ProgramInfo = package.debug.program
+        self._device = device
+        self._engines = engines
+        self._order = StepOrder(package)
+        splits = {operation.name: operation.splits for operation in self._program.operations}
+        self._reference = OperatorReference(found, splits, unknown)
+        self._inputs: Mapping[str, ArrayLike] = {}
+        self.report = OperatorReport()
+        self.report.unkept = self._unkept()
+        events: dict[int, list[ValueInfo]] = {}
+        for value in self._program.values:
+            for position in self._order.places.get(value.step, []):
+                events.setdefault(position, []).append(value)
+        self._events = sorted(events.items())
+        self._cut = -1
+        self._remaining = np.zeros(TILES, np.int64)
+        self._address = np.zeros(TILES, np.int64)
+
+    def _unkept(self) -> list[str]:
+        kept = {value.binding.name for value in self._program.values}
+        return [item.name for item in self._program.operations if item.name not in kept]
+
+    def begin(self, inputs: Mapping[str, ArrayLike]) -> None:
+        """Before a run: look at it from its first step on."""
+        self._inputs = inputs
+        self._reference.begin()
+        self._cut = -1
+        self._engines.wants = self._wanted
+        self._engines.met = self._met
+        self._engines.ready = self._ready
+        self._engines.paused = self._paused
+        self._engines.keeps = self._keeps
+        self._aim(after=0)
+
+    # Where tiles are held ---------------------------------------------------------------------------------
+
+    def _aim(self, after: int) -> None:
+        """Hold every tile behind the next event. `after`: a position that all have passed."""
+        self._cut += 1
+        self._address[:] = 0
+        if self._cut == len(self._events):
+            return
+        position = self._events[self._cut][0]
+        targets: dict[int, tuple[int, int]] = {}
+        for tile in self._package.tiles:
+            if tile.image not in targets:
+                targets[tile.image] = self._target(tile.physical_tile, after, position)
+            address, times = targets[tile.image]
+            self._address[tile.physical_tile], self._remaining[tile.physical_tile] = address, times
+
+    def _target(self, tile: int, after: int, position: int) -> tuple[int, int]:
+        """Address at which a tile is to be held, and at which of its passes there; 0: it is there already."""
+        marks = self._order.marks(tile)
+        there = self._order.next_mark(marks, position)
+        if there is None:
+            return 0, 0
+        # The tile is held before the first mark behind `after`, or has just come there.
+        known = self._order.next_mark(marks, after) if self._cut else after
+        step = self._order.sequence[there]
+        return marks[step], self._order.passes(step, known if known is not None else after, there)
+
+    def _wanted(self, tile: Tile) -> Sequence[int]:
+        address = int(self._address[tile.physical])
+        return [address] if address else []
+
+    def _met(self, hit: Hit) -> bool:
+        members = next(group.members for group in self._device.chip.classes if group.tile is hit.tile)
+        self._remaining[members] -= 1
+        return bool(self._remaining[hit.tile.physical] <= 0)
+
+    def _keeps(self, hit: Hit) -> bool:
+        tile = hit.tile.physical
+        return bool(self._address[tile] == hit.address and self._remaining[tile] <= 0)
+
+    def _ready(self, held: Sequence[Tile], others: Sequence[Tile]) -> bool:
+        waiting = self._engines.held
+        watched = [group for group in self._device.chip.classes if self._address[group.first]]
+        if all(group.tile in waiting for group in watched):
+            return True
+        if not others:
+            step = self._order.place(self._events[self._cut][0]).step
+            name = self._package.profile.steps[step].name
+            raise SimulationError(f"the tiles cannot all be held behind step {name!r}", category="package")
+        return False
+
+    def _paused(self, hits: list[Hit]) -> None:
+        position, values = self._events[self._cut]
+        for value in values:
+            self._check(value, position)
+        # Several events may lie before the place where the tiles are held.
+        self._aim(after=position)
+        while self._cut < len(self._events) and not self._address.any():
+            position, values = self._events[self._cut]
+            for value in values:
+                self._check(value, position)
+            self._aim(after=position)
+
+    # What is compared -------------------------------------------------------------------------------------
+
+    def _check(self, value: ValueInfo, position: int) -> None:
+        place = self._order.place(position)
+        binding, name = value.binding, value.binding.name
+        memory = memory_of(self._device)
+        iteration = self._iteration(place.step, place.instance)
+        self._reference.enter(iteration, name)
+        expected = self._expected(value, iteration)
+        if expected is None:
+            self.report.skipped[name] = "its operands are not known here"
+            if not value.copy:
+                self._reference.note(name, gather(memory, binding))
+            return
+        found = compare(memory, binding, expected.array, expected.bound)
+        if found.difference is not None:
+            raise self._mismatch(value, place.step, place.instance, expected, found.difference)
+        if not value.copy:
+            self._reference.note(name, gather(memory, binding))
+        self.report.checked.append(
+            Checked(name, value.owner, value.copy, place.step, place.instance, found.worst, expected.reason)
+        )
+
+    def _iteration(self, step: int, instance: int) -> int:
+        loops = [loop for loop in self._program.loops if loop.first <= step <= loop.last]
+        return instance % loops[-1].count if loops else 0
+
+    def _expected(self, value: ValueInfo, iteration: int) -> Expected | None:
+        name = value.binding.name
+        if value.copy:
+            seen = self._reference.seen.get(name)
+            return None if seen is None else Expected(seen, 0.0, "a copy is exact")
+        if name in self._inputs:
+            array = np.asarray(self._inputs[name])
+            bound = rounded(array, value.binding.device_dtype)
+            return Expected(array.astype(np.float32), bound, "rounded once by the host")
+        if name not in self._reference.values:
+            return None
+        return self._reference.expect(name, iteration)
+
+    def _mismatch(
+        self, value: ValueInfo, step: int, instance: int, expected: Expected, wrong: Difference
+    ) -> MismatchError:
+        name = value.binding.name
+        time = f", time {instance + 1}" if instance else ""
+        where = f"step {self._package.profile.steps[step].name}{time}, tile {wrong.tile}, {wrong.address:#x}"
+        what = f"copy of {name} for {value.owner}" if value.copy else f"operator {value.owner or name}"
+        total = int(np.prod(value.binding.shape))
+        return MismatchError(
+            f"{what}: element {list(wrong.element)} of {name} is {wrong.found:.6g}, {wrong.expected:.6g} was "
+            f"expected, at most {wrong.bound:.3g} off ({expected.reason}); {wrong.wrong:,} of {total:,} "
+            f"elements are wrong, on {wrong.tiles:,} tiles",
+            where=where,
+        )
+
+
+def report_data(report: OperatorReport, package: Package) -> dict[str, Any]:
+    """The report as plain data, for `--json`."""
+    return {
+        "checked": [
+            {
+                "value": item.value,
+                "operation": item.owner,
+                "copy": item.copy,
+                "step": package.profile.steps[item.step].name,
+                "instance": item.instance,
+                "worst": round(item.worst, 6),
+                "reason": item.reason,
+            }
+            for item in report.checked
+        ],
+        "skipped": [{"value": name, "reason": reason} for name, reason in report.skipped.items()],
+        "not_kept": report.unkept,
+    }

@@ -1,0 +1,221 @@
+"""The graph of a package, computed operator by operator from what the device itself computed before.
+
+So an error of one operator is seen where it arises and never blamed on those behind it. What a plan does not
+keep in memory (an operator fused into the next) is computed here on the way, and its tolerance is carried on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import TilewrightError, UsageError
+from tilewright.graph import Graph, Loop, Operation, Region, TensorType, Value, parse_graph
+from tilewright.operators import operator
+from tilewright.operators.tolerance import HALF_ULP
+from tilewright.package.orders import unpack_slices
+from tilewright.package.records import Package
+
+REPEAT = "repeat"
+SMALLEST = 2.0**-25
+"""Half of the smallest step of float16."""
+POINTWISE = frozenset(("add", "gelu", "cast", "reshape", "transpose", "slice", "concat"))
+"""Operators whose result moves with each operand element alone, or only moves elements."""
+_TRIALS = 4
+
+Array = NDArray[np.float32]
+Bound = NDArray[np.float64]
+
+
+def package_graph(package: Package) -> tuple[Graph, set[str]]:
+    """The graph of a package with the constants that its weights hold, in their precision on the device.
+
+    Also the names of constants whose data are not in the package in a form that can be turned back. Raises
+    UsageError for a package without debug information.
+    """
+    debug = package.debug
+    if debug is None or debug.program is None or not debug.graph:
+        raise UsageError(
+            "the package does not say how its program came about", hint="compile the model again"
+        )
+    weights = {binding.name: binding for binding in package.weights}
+    bindings = {item.constant: item for item in reversed(debug.program.constants)}
+    missing: set[str] = set()
+
+    def data(name: str, type_: TensorType) -> Array:
+        item = bindings.get(name)
+        binding = weights.get(item.binding) if item is not None else None
+        if item is None or binding is None or item.shape != type_.shape:
+            missing.add(name)
+            return np.full(type_.shape, np.nan, np.float32)
+        array = unpack_slices(binding, package.blobs[binding.blob]).astype(np.float32)
+        # Undo the broadcast to what the operation wanted.
+        extra = array.ndim - len(type_.shape)
+        return np.asarray(array[(0,) * extra + tuple(slice(0, extent) for extent in type_.shape)])
+
+    return parse_graph(debug.graph, data, filename="graph in the package"), missing
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What a value should be, how far each element may be off, and why."""
+
+    array: Array
+    bound: float | Bound
+    reason: str
+
+
+class OperatorReference:
+    """One run, followed from the outside.
+
+    Args:
+        graph: what is computed. unknown: names of constants whose data are not known.
+        splits: partial sums per operation, by name; see `Operator.tolerance`.
+    """
+
+    def __init__(self, graph: Graph, splits: Mapping[str, int], unknown: set[str]) -> None:
+        self.graph = graph
+        self._splits = splits
+        self._constants = {
+            value.name: data.astype(np.float32)
+            for value, data in graph.constants
+            if value.name not in unknown
+        }
+        self._unknown = unknown
+        self.values: dict[str, Value] = {value.name: value for value in graph.inputs}
+        self._makers: dict[str, Operation] = {}
+        self._arguments: dict[str, tuple[Loop, int]] = {}
+        self._loops: list[Loop] = []
+        self._visit(graph.body)
+        self.seen: dict[str, Array] = {}
+        """Values as the device holds or held them, the latest instance of each."""
+        self._entered: dict[str, tuple[int, Array]] = {}
+
+    def _visit(self, region: Region) -> None:
+        for operation in region.operations:
+            for value in operation.results:
+                self.values[value.name] = value
+                self._makers[value.name] = operation
+            if operation.name != REPEAT:
+                continue
+            loop = Loop(operation)
+            self._loops.append(loop)
+            for position, value in enumerate(loop.region.arguments):
+                self.values[value.name] = value
+                self._arguments[value.name] = loop, position
+            self._visit(loop.region)
+
+    def begin(self) -> None:
+        """Forget the run before."""
+        self.seen.clear()
+        self._entered.clear()
+
+    def note(self, name: str, array: NDArray[np.generic]) -> None:
+        """What the device holds as a value."""
+        self.seen[name] = array.astype(np.float32)
+
+    def enter(self, iteration: int, name: str) -> None:
+        """An iteration of the loop around a value begins, unless it has begun before.
+
+        Keeps what the loop carries into it, before anything inside replaces that.
+        """
+        for loop in self._loops:
+            if not self._inside(loop, name):
+                continue
+            for position, value in enumerate(loop.entering):
+                known = self._entered.get(value.name)
+                if known is not None and known[0] == iteration:
+                    continue
+                source = loop.initial[position] if iteration == 0 else loop.leaving[position]
+                found = self.resolve(source, max(iteration - 1, 0))
+                if found is not None:
+                    self._entered[value.name] = iteration, found.array
+
+    def _inside(self, loop: Loop, name: str) -> bool:
+        return any(value.name == name for inner in loop.region.operations for value in inner.results)
+
+    def resolve(self, value: Value, iteration: int) -> Expected | None:
+        """A value for the use of others: as the device has it, or computed; None if it cannot be known."""
+        name = value.name
+        if name in self._constants:
+            return Expected(self._constants[name], 0.0, "")
+        if name in self._unknown:
+            return None
+        if name in self._entered and name not in self.seen:
+            return Expected(self._entered[name][1], 0.0, "")
+        if name in self._arguments and name not in self.seen:
+            return self._slice(name, iteration)
+        if name in self.seen:
+            return Expected(self.seen[name], 0.0, "")
+        return self.expect(name, iteration)
+
+    def _slice(self, name: str, iteration: int) -> Expected | None:
+        loop, position = self._arguments[name]
+        carried = len(loop.results)
+        if position < carried:
+            return None
+        whole = self.resolve(loop.iterated[position - carried], 0)
+        if whole is None or not 0 <= iteration < loop.count:
+            return None
+        bound = whole.bound if isinstance(whole.bound, float) else whole.bound[iteration]
+        return Expected(whole.array[iteration, ...], bound, whole.reason)
+
+    def expect(self, name: str, iteration: int) -> Expected | None:
+        """What an operation's result should be, given its operands; None if those cannot be known."""
+        operation = self._makers.get(name)
+        if operation is None:
+            return None
+        if operation.name == REPEAT:
+            loop = Loop(operation)
+            position = [value.name for value in operation.results].index(name)
+            return self.resolve(loop.leaving[position], loop.count - 1)
+        operands = [self.resolve(value, iteration) for value in operation.operands]
+        known = [operand for operand in operands if operand is not None]
+        if len(known) < len(operands):
+            return None
+        rule = operator(operation.name)
+        arrays = [operand.array for operand in known]
+        result = rule.reference(operation.attributes, *arrays)
+        try:
+            own = rule.tolerance(operation.attributes, *arrays, splits=max(self._splits.get(name, 1), 1))
+        except (TypeError, TilewrightError):
+            own = rule.tolerance(operation.attributes, *arrays)
+        bound = np.asarray(own.absolute, np.float64)
+        for position, operand in enumerate(known):
+            if np.any(np.asarray(operand.bound)):
+                bound = bound + _carried(operation, arrays, position, operand.bound, result)
+        return Expected(result, np.broadcast_to(bound, result.shape), own.reason)
+
+
+def rounded(array: NDArray[np.generic], device_dtype: str) -> float | Bound:
+    """How far an array may be off after the host has converted it to the device's type."""
+    if device_dtype != "float16":
+        return 0.0
+    return np.asarray(HALF_ULP * np.abs(array.astype(np.float64)) + SMALLEST)
+
+
+def _carried(
+    operation: Operation, arrays: list[Array], position: int, bound: float | Bound, result: Array
+) -> Bound:
+    """How far the result may be off because one operand is."""
+    shift = np.broadcast_to(np.asarray(bound, np.float64), arrays[position].shape)
+    if operation.name == "matmul" and not operation.attributes.get("transpose_b"):
+        pair = [np.abs(array).astype(np.float64) for array in arrays]
+        pair[position] = shift
+        return np.asarray(np.matmul(*pair))
+    generator = np.random.default_rng(0)
+    signs = [np.ones(shift.shape), -np.ones(shift.shape)]
+    pointwise = operation.name in POINTWISE
+    if not pointwise:
+        signs += [generator.choice([-1.0, 1.0], shift.shape) for _ in range(_TRIALS)]
+    largest = np.zeros(result.shape)
+    rule = operator(operation.name)
+    for sign in signs:
+        moved = list(arrays)
+        moved[position] = (arrays[position] + sign * shift).astype(np.float32)
+        largest = np.maximum(largest, np.abs(rule.reference(operation.attributes, *moved) - result))
+    # The trials show the size of the effect; the worst combination of signs is not among them.
+    return largest if pointwise else 4 * largest

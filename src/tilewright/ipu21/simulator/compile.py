@@ -24,6 +24,7 @@ from typing import Any
 
 from ...errors import UsageError
 from ...files import write_whole
+from ...user_cache import cache_area
 from ..isa.meaning import arrays
 from .flat_linking import PREFIX, flat_linking
 from .generate import dispatch_source
@@ -118,8 +119,7 @@ def engine_digest() -> str:
 
 def cache_root() -> Path:
     """Where compiled engines are kept: `tilewright/engine` below the user's cache directory."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tilewright" / "engine"
+    return cache_area("engine")
 
 
 def _types() -> dict[Any, Any]:

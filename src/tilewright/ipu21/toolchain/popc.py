@@ -21,6 +21,7 @@ from typing import Any
 
 from ...errors import MissingDependencyError, UsageError
 from ...files import read_file, write_whole
+from ...user_cache import cache_area
 from .gp import choose_target, is_gp, read_gp
 from .objects import ObjectFile
 
@@ -59,9 +60,8 @@ class Compiled:
 
 
 def cache_folder() -> Path:
-    """Where results are kept: below XDG_CACHE_HOME or ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tilewright" / "popc"
+    """Where results are kept."""
+    return cache_area("popc")
 
 
 class Popc:

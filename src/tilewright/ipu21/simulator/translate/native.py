@@ -13,7 +13,8 @@ from typing import Any
 
 from ....errors import UsageError
 from ....files import write_whole
-from ..compile import cache_root, engine_digest
+from ....user_cache import cache_area
+from ..compile import engine_digest
 
 LIGHT, FULL = "light", "full"
 """Optimisation: `sroa` and `simplifycfg` only, or everything."""
@@ -61,7 +62,7 @@ def translator_digest() -> str:
 
 def _directory() -> Path | None:
     with suppress(RuntimeError):
-        return cache_root().parent / "translations" / translator_digest()
+        return cache_area("translations") / translator_digest()
     return None
 
 

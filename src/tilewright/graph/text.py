@@ -50,7 +50,9 @@ def print_graph(graph: Graph) -> str:
 def _operation(operation: Operation) -> Iterator[str]:
     """Lines of one operation, those of its region indented."""
     arguments = [f"%{value.name}" for value in operation.operands]
-    arguments += [f"{name}={_attribute(value)}" for name, value in operation.attributes.items()]
+    # Flags are unset by default (a test holds all operators to it), and shown only when set.
+    shown = {name: value for name, value in operation.attributes.items() if value is not False}
+    arguments += [f"{name}={_attribute(value)}" for name, value in shown.items()]
     types = ", ".join(str(value.type) for value in operation.results)
     place = f"  @ {json.dumps(operation.location)}" if operation.location else ""
     line = f"{_names(operation.results)} = {operation.name}({', '.join(arguments)}) : {types}{place}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.tensor_type import TensorType
 
+from .broadcasting import broadcast
 from .operator import Array, Operator
 from .parameter import Attributes
 from .tolerance import HALF_ULP, Tolerance
@@ -25,13 +26,7 @@ def add(a: Any, b: Any) -> Any:
 def shape_rule(attributes: Attributes, /, *operands: TensorType) -> TensorType:
     """NumPy's broadcast of both shapes."""
     a, b = operands
-    rank = max(a.rank, b.rank)
-    left = (1,) * (rank - a.rank) + a.shape
-    right = (1,) * (rank - b.rank) + b.shape
-    for axis, (x, y) in enumerate(zip(left, right, strict=True)):
-        if x != y and 1 not in (x, y):
-            raise OPERATOR.mismatch(f"extents {x} and {y} of axis {axis - rank} do not broadcast", a, b)
-    return TensorType(tuple(map(max, left, right)), a.dtype)
+    return TensorType(broadcast(OPERATOR, a.shape, b.shape, operands), a.dtype)
 
 
 def reference(attributes: Attributes, /, *operands: Array) -> Array:

@@ -86,8 +86,8 @@ class Operator:
     def resolve(self, attributes: Mapping[str, object]) -> dict[str, Attribute]:
         """All attributes, in declaration order, defaults filled in.
 
-        Raises GraphError for an unknown or missing name or a value of the wrong type or meaning,
-        UnsupportedError for a value this version cannot do. Both name the operator and the parameter.
+        Raises GraphError, naming the operator and the parameter, for an unknown or missing name and for a
+        value of the wrong type or without a meaning.
         """
         return resolve_parameters(self.name, self.parameters, attributes)
 

@@ -8,13 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.errors import GraphError, UnsupportedError
+from tilewright.errors import GraphError
 
 Attribute = bool | int | float | str | tuple[int, ...]
 Attributes = Mapping[str, Attribute]
 
 MAX_MAGNITUDE = 2**62
 """Bound on whole numbers, so that sums of them never overflow 64 bits."""
+
+SMALLEST_EPSILON = 1e-18
+"""Smallest constant that may stand between a row of equal numbers and a division by zero: its square is
+still a float32."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +28,14 @@ class Parameter:
     Attributes:
         default: value when the caller gives none; its type is the parameter's type. A tuple holds whole
             numbers.
-        supported: values that work; empty means every value of the type.
-        known: values that mean something, but that this version cannot do.
+        choices: legal values; empty means every value of the type.
         minimum: smallest legal number.
         required: the caller must give a value; `default` only states the type.
     """
 
     name: str
     default: Attribute
-    supported: tuple[Attribute, ...] = ()
-    known: tuple[Attribute, ...] = ()
+    choices: tuple[Attribute, ...] = ()
     minimum: float | None = None
     required: bool = False
 
@@ -43,8 +45,8 @@ def resolve_parameters(
 ) -> dict[str, Attribute]:
     """All attributes, in declaration order, defaults filled in, as plain Python values.
 
-    Raises GraphError for a name that is unknown or missing and for a value of the wrong type or meaning,
-    UnsupportedError for a value this version cannot do. Both name the operator and the parameter.
+    Raises GraphError, naming the operator and the parameter, for a name that is unknown or missing and for a
+    value of the wrong type or without a meaning.
     """
     names = [parameter.name for parameter in parameters]
     for name in attributes:
@@ -64,9 +66,6 @@ def resolve_parameters(
 
 def _resolve(operator: str, parameter: Parameter, given: object) -> Attribute:
     label = f"{operator}: {parameter.name}={given!r}"
-    if given in parameter.known and given not in parameter.supported:
-        choices = ", ".join(map(repr, parameter.supported))
-        raise UnsupportedError(f"{label} is not supported", hint=f"use {choices}")
     value = _plain(given, type(parameter.default))
     if value is None:
         raise GraphError(f"{label} should be {_TYPE_NAMES[type(parameter.default)]}")
@@ -76,8 +75,8 @@ def _resolve(operator: str, parameter: Parameter, given: object) -> Attribute:
         raise GraphError(f"{label} is beyond 2^62")
     if parameter.minimum is not None and isinstance(value, int | float) and value < parameter.minimum:
         raise GraphError(f"{label} should be at least {parameter.minimum}")
-    if parameter.supported and value not in parameter.supported:
-        choices = ", ".join(map(repr, parameter.supported))
+    if parameter.choices and value not in parameter.choices:
+        choices = ", ".join(map(repr, parameter.choices))
         raise GraphError(f"{label} means nothing", hint=f"use {choices}")
     return value
 
@@ -111,3 +110,31 @@ def _whole_numbers(value: Attribute) -> tuple[int, ...]:
     if isinstance(value, tuple):
         return value
     return (value,) if isinstance(value, int) else ()
+
+
+def flag(attributes: Attributes, name: str) -> bool:
+    """A resolved attribute that is true or false."""
+    value = attributes[name]
+    assert isinstance(value, bool)
+    return value
+
+
+def integer(attributes: Attributes, name: str) -> int:
+    """A resolved attribute that is a whole number."""
+    value = attributes[name]
+    assert isinstance(value, int)
+    return value
+
+
+def integers(attributes: Attributes, name: str) -> tuple[int, ...]:
+    """A resolved attribute that is a tuple of whole numbers."""
+    value = attributes[name]
+    assert isinstance(value, tuple)
+    return value
+
+
+def number(attributes: Attributes, name: str) -> float:
+    """A resolved attribute that is a number."""
+    value = attributes[name]
+    assert isinstance(value, float)
+    return value

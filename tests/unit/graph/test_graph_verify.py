@@ -26,7 +26,7 @@ def graph() -> Graph:
         Region(
             [x],
             [
-                Operation("matmul", (x, w), (product,), {}, "m.py:3"),
+                Operation("matmul", (x, w), (product,), {"transpose_b": False}, "m.py:3"),
                 Operation("gelu", (product,), (result,), {"approximate": "tanh"}, "m.py:4"),
             ],
             [result],
@@ -116,7 +116,11 @@ def loop_graph() -> Graph:
     x, w = Value(0, T, "x"), Value(1, TensorType((3, 2, 2)), "w")
     y, slice_, product = Value(2, T, "y"), Value(3, T, "w_i"), Value(4, T, "matmul_0")
     result, final = Value(5, T, "repeat_0"), Value(6, T, "gelu_0")
-    region = Region([y, slice_], [Operation("matmul", (y, slice_), (product,), {}, "m.py:5")], [product])
+    region = Region(
+        [y, slice_],
+        [Operation("matmul", (y, slice_), (product,), {"transpose_b": False}, "m.py:5")],
+        [product],
+    )
     return Graph(
         "g",
         Region(

@@ -31,17 +31,24 @@ def test_add_broadcasts_as_numpy(left: tuple[int, ...], right: tuple[int, ...]) 
     np.testing.assert_allclose(ops.add(a, b), a + b, rtol=1e-5, atol=1e-6)
 
 
-@given(shapes, shapes)
-def test_matmul_is_numpys_for_a_matrix_on_the_right(left: tuple[int, ...], right: tuple[int, ...]) -> None:
-    legal = len(left) >= 2 and len(right) == 2 and left[-1] == right[0]
-    if not legal:
-        with pytest.raises(ShapeError, match=r"^matmul: .*: a = float32\[.*\], b = float32\["):
-            operator("matmul").infer({}, TensorType(left), TensorType(right))
-        return
+@given(shapes, shapes, st.booleans())
+def test_matmul_is_numpys_on_matrices(
+    left: tuple[int, ...], right: tuple[int, ...], transposed: bool
+) -> None:
+    matmul = operator("matmul")
+    attributes = matmul.resolve({"transpose_b": transposed})
     generator = np.random.default_rng(0)
     a, b = generator.standard_normal(left), generator.standard_normal(right)
-    assert operator("matmul").infer({}, TensorType(left), TensorType(right)).shape == (a @ b).shape
-    np.testing.assert_allclose(ops.matmul(a, b), a @ b, rtol=1e-4, atol=1e-5)
+    try:
+        if len(left) < 2 or len(right) < 2:
+            raise ValueError("NumPy takes vectors, this does not")
+        expected = np.matmul(a, np.swapaxes(b, -1, -2) if transposed else b)
+    except ValueError:
+        with pytest.raises(ShapeError, match=r"^matmul: .*: a = float32\[.*\], b = float32\["):
+            matmul.infer(attributes, TensorType(left), TensorType(right))
+        return
+    assert matmul.infer(attributes, TensorType(left), TensorType(right)).shape == expected.shape
+    np.testing.assert_allclose(ops.matmul(a, b, transpose_b=transposed), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_results_are_float32_whatever_comes_in() -> None:

@@ -44,6 +44,8 @@ def check_supported(graph: Graph) -> None:
     for operation in graph.operations:
         if operation.name == "matmul":
             left, right = operation.operands
+            if operation.attributes["transpose_b"] or len(right.type.shape) != 2:
+                faults.append(f"{_at(operation)}: the right operand is no plain matrix of K rows, N columns")
             if right.id not in constants and right.id not in inputs:
                 faults.append(f"{_at(operation)}: the right operand is computed on the device")
             elif right.id in inputs:
@@ -61,6 +63,8 @@ def check_supported(graph: Graph) -> None:
         elif operation.name == "gelu":
             if operation.operands[0].id in constants:
                 faults.append(f"{_at(operation)}: its operand is a constant")
+            if operation.attributes["approximate"] != "tanh":
+                faults.append(f"{_at(operation)}: only the tanh form has a plan")
             left_or_other.update(value.id for value in operation.operands)
         else:
             faults.append(f"{_at(operation)}: no plan for this operator")
@@ -97,7 +101,7 @@ def _check_add(operation: Operation, constants: set[int]) -> list[str]:
 
 def _at(operation: Operation) -> str:
     place = f" ({operation.location})" if operation.location else ""
-    return f"{operation.name} -> {operation.result.name}{place}"
+    return f"{operation.name} -> {', '.join(value.name for value in operation.results)}{place}"
 
 
 def computed_operand(operation: Operation, constants: set[int]) -> tuple[Value, Value]:

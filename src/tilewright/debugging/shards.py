@@ -130,7 +130,7 @@ def compare(
             distance = np.where(special, np.where(same, 0.0, np.inf), np.abs(got - should))
             ratio = np.where(distance == 0, 0.0, distance / limit)
         worst = max(worst, float(ratio.max(initial=0.0)))
-        bad = distance > limit
+        bad = ~(distance <= limit)
         if not bad.any():
             continue
         place, row, column = np.nonzero(bad)

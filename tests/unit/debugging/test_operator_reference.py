@@ -33,6 +33,9 @@ def layers() -> Graph:
     return trace(network, x=TensorType((4, 8)))
 
 
+Values = dict[str, NDArray[np.float32]]
+
+
 def follow(
     graph: Graph, x: NDArray[np.float32], kept: set[str] | None = None
 ) -> dict[str, NDArray[np.float32]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from ...compiled import compiled
 
 Ints = NDArray[np.int64]
 

@@ -22,7 +22,7 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from ...compiled import compiled
 
 # Copies of constants of machine.topology and (in sequence) of items: a compiled loop's cache would not
 # notice a change in another file. A test holds them equal.

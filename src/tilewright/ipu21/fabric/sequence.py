@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from ...compiled import compiled
 
 IDLE, START, RUN = 0, 1, 2
 KIND, EVENTS, ADDRESS, CONTROL, MUX_WRITE, POINTER_WRITE, EFFECT = range(7)

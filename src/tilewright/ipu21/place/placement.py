@@ -10,7 +10,8 @@ from ...errors import PlacementError
 from ..lower.tile_work import Phase, TileClass, TileWork
 from ..machine.memory import LOADABLE_END, REGION1_BASE
 from ..plan.steps import Compute, Plan, touched
-from .placer import NoRoomError, Placed, Request, place
+from .placer import place
+from .request import NoRoomError, Placed, Request
 
 
 @dataclass
@@ -30,28 +31,35 @@ class Placement:
 
 
 def place_work(work: TileWork, standard_start: int) -> Placement:
-    """Place every class. Raises PlacementError naming class, peak, largest buffers and their lifetimes."""
+    """Place every class; classes that ask for the same share their addresses.
+
+    Raises PlacementError naming class, peak, largest buffers and their lifetimes.
+    """
     lifetimes = work.plan.lifetimes()
     apart, prefer = _separations(work)
-    classes = []
+    known: dict[tuple[tuple[str, int], ...], dict[str, Placed]] = {}
+    classes: list[dict[str, Placed]] = []
     for tile_class in work.classes:
-        requests = [
-            Request(
-                name=name,
-                bytes=size + work.plan.buffers[name].tail,
-                interleaved=work.plan.buffers[name].memory == "interleaved",
-                first=lifetimes[name][0],
-                last=lifetimes[name][1],
-                apart=frozenset(apart.get(name, ())),
-                prefer_apart=frozenset(prefer.get(name, ())),
-                owner=work.plan.buffers[name].owner,
-            )
-            for name, size in tile_class.bytes.items()
-        ]
-        try:
-            classes.append(place(requests, standard_start))
-        except NoRoomError as error:
-            raise _explain(error, work, tile_class, standard_start) from error
+        sizes = tuple(tile_class.bytes.items())
+        if sizes not in known:
+            requests = [
+                Request(
+                    name=name,
+                    bytes=size + work.plan.buffers[name].tail,
+                    interleaved=work.plan.buffers[name].memory == "interleaved",
+                    first=lifetimes[name][0],
+                    last=lifetimes[name][1],
+                    apart=frozenset(apart.get(name, ())),
+                    prefer_apart=frozenset(prefer.get(name, ())),
+                    owner=work.plan.buffers[name].owner,
+                )
+                for name, size in sizes
+            ]
+            try:
+                known[sizes] = place(requests, standard_start, like=classes[-1] if classes else None)
+            except NoRoomError as error:
+                raise _explain(error, work, tile_class) from error
+        classes.append(known[sizes])
     return Placement(classes, standard_start)
 
 
@@ -74,22 +82,25 @@ def _separations(work: TileWork) -> tuple[dict[str, set[str]], dict[str, set[str
     return apart, prefer
 
 
-def _explain(
-    error: NoRoomError, work: TileWork, tile_class: TileClass, standard_start: int
-) -> PlacementError:
-    plan = work.plan
-    step, peak = error.peak()
+NAMED = 5
+"""Buffers that an error lists; the rest it sums up."""
+
+
+def _explain(error: NoRoomError, work: TileWork, tile_class: TileClass) -> PlacementError:
+    plan, step = work.plan, error.step
     interleaved = LOADABLE_END - REGION1_BASE
-    room = REGION1_BASE - standard_start + interleaved
+    live = error.largest(len(error.requests))
     largest = "; ".join(
-        f"{r.name} {r.bytes:,} bytes for {r.owner}, {_lifetime(plan, r.first, r.last)}"
-        for r in error.largest()
+        f"{r.name} {r.bytes:,} bytes for {r.owner}, {_lifetime(plan, r.first, r.last)}" for r in live[:NAMED]
     )
-    kind = "interleaved memory" if error.request.interleaved else "memory"
+    if len(live) > NAMED:
+        largest += f"; {len(live) - NAMED} more, {sum(r.bytes for r in live[NAMED:]):,} bytes"
+    kind = "interleaved memory" if error.interleaved_is_short or error.request.interleaved else "memory"
+    found = "" if error.proven else ", and no arrangement found that fits"
     return PlacementError(
         f"no room in {kind} for {error.request.name} ({error.request.bytes:,} bytes): "
-        f"{peak:,} bytes live at {_step_name(plan, step)}, {room:,} available, {interleaved:,} of them "
-        f"interleaved; largest: {largest}",
+        f"{error.peak()[1]:,} bytes live at {_step_name(plan, step)}, {error.room:,} available, "
+        f"{interleaved:,} of them interleaved; {error.over:,} bytes over{found}; largest: {largest}",
         where=f"tile class {tile_class.index} ({len(tile_class.tiles)} tiles)",
     )
 

@@ -1,152 +1,156 @@
-"""First fit, largest first, over exact lifetimes.
+"""Addresses for the buffers of one tile class.
 
 Buffers whose lifetimes do not meet may share memory. Two buffers that must stay apart never share an
 effective memory element while both live, since one instruction (or the exchange and a `send`) may touch both
 in one cycle.
+
+First fit, largest first, is the answer wherever it fits. Where it does not, other orders follow, then orders
+in which whoever found no place moves forward, and at last a search that can also prove that nothing fits. All
+of it depends on the requests only, and its work is bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
-from ...arithmetic import align_up
-from ..machine.memory import LOADABLE_END, REGION1_BASE, effective_elements, next_element_boundary
+import numpy as np
+from numpy.typing import NDArray
 
-ALIGNMENT = 32
-"""Bytes; an AMP record, and what 128-bit accesses and host reads need."""
+from ..machine.memory import LOADABLE_END, REGION1_BASE
+from .problem import ANY, HARD, MEMORY, MUST, PREFER, SIZE, Problem, as_problem
+from .request import NoRoomError, Placed, Request
 
+REPAIRS = 500
+"""Orders tried that move forward what found no place."""
+SEARCH_WORK = 40_000_000
+"""Steps of all searches of a class together; some tenths of a second."""
 
-@dataclass(frozen=True)
-class Request:
-    """A buffer that wants an address.
-
-    Attributes:
-        name: unique within the class.
-        bytes: size with its access tail.
-        interleaved: must lie in region 1.
-        first, last: step indices, inclusive, between which its contents matter.
-        apart: names of buffers it must share no memory element with while both live.
-        prefer_apart: the same, but only if there is room; the exchange then needs fewer pauses.
-        owner: who asked, for messages.
-    """
-
-    name: str
-    bytes: int
-    interleaved: bool
-    first: int
-    last: int
-    apart: frozenset[str] = frozenset()
-    prefer_apart: frozenset[str] = frozenset()
-    owner: str = ""
-
-    def meets(self, other: Request) -> bool:
-        """True if both live at some step."""
-        return self.first <= other.last and other.first <= self.last
+Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A buffer with its address."""
-
-    request: Request
-    address: int
-
-    @property
-    def end(self) -> int:
-        return self.address + self.request.bytes
-
-
-class NoRoomError(Exception):
-    """The buffers of a class do not fit.
-
-    Attributes:
-        request: the buffer that found no place.
-        placed: what had been placed before it.
-        requests: everything that was asked for.
-    """
-
-    def __init__(self, request: Request, placed: list[Placed], requests: Sequence[Request]) -> None:
-        super().__init__(request.name)
-        self.request = request
-        self.placed = placed
-        self.requests = list(requests)
-
-    def peak(self) -> tuple[int, int]:
-        """(step, bytes) at which the live buffers need the most, element rules left aside."""
-        steps = sorted({request.first for request in self.requests})
-        sizes = [(sum(r.bytes for r in self.requests if r.first <= step <= r.last), -step) for step in steps]
-        size, negative = max(sizes)
-        return -negative, size
-
-    def largest(self, count: int = 3) -> list[Request]:
-        """The largest buffers that live at the peak."""
-        step, _ = self.peak()
-        live = [r for r in self.requests if r.first <= step <= r.last]
-        return sorted(live, key=lambda r: (-r.bytes, r.name))[:count]
-
-
-def place(requests: Sequence[Request], standard_start: int) -> dict[str, Placed]:
+def place(
+    requests: Sequence[Request], standard_start: int, *, like: Mapping[str, Placed] | None = None
+) -> dict[str, Placed]:
     """Addresses for all buffers of one tile class, by name.
 
     Args:
         standard_start: first byte of region 0 that is free for data (the start of an element).
+        like: how a similar class was placed; its order is tried too when first fit fails.
 
     Raises NoRoomError.
     """
-    order = sorted(requests, key=lambda r: (-r.bytes, r.first - r.last, r.name))
-    by_name = {request.name: request for request in requests}
-    placed: list[Placed] = []
-    for request in order:
-        address = _first_fit(request, placed, by_name, standard_start)
-        if address is None:
-            raise NoRoomError(request, placed, requests)
-        placed.append(Placed(request, address))
-    return {item.request.name: item for item in placed}
+    from .first_fit import first_fit, improve
+
+    problem = as_problem(requests)
+    limits = np.array([min(standard_start, REGION1_BASE), REGION1_BASE, LOADABLE_END], dtype=np.int64)
+    at = np.empty(len(requests), dtype=np.int64)
+    failed, lacking = -1, 0
+    for attempt, (items, order) in enumerate(_orders(problem, like)):
+        stuck, missing = first_fit(items, problem.relations, limits, order, at)
+        if attempt == 0:
+            failed, lacking = stuck, missing
+        if stuck < 0:
+            break
+        if attempt == 0 and _surely_too_much(problem, limits):
+            raise NoRoomError(requests[failed], requests, standard_start, lacking, proven=True)
+    else:
+        attempt += 1
+        if not _repaired(problem, limits, at):
+            found, proven = _searched(problem, limits, at)
+            if not found:
+                raise NoRoomError(requests[failed], requests, standard_start, lacking, proven)
+    if attempt:
+        wishes = np.lexsort((-problem.items[:, SIZE], problem.items[:, MEMORY] != PREFER))
+        improve(problem.items, problem.relations, limits, wishes, at)
+    addresses = at.tolist()
+    return {request.name: Placed(request, addresses[i]) for i, request in enumerate(requests)}
 
 
-def _first_fit(
-    request: Request, placed: list[Placed], by_name: dict[str, Request], standard_start: int
-) -> int | None:
-    neighbours = [item for item in placed if item.request.meets(request)]
-    hard = {item.request.name for item in neighbours if _separated(request, item.request, soft=False)}
-    soft = hard | {item.request.name for item in neighbours if _separated(request, item.request, soft=True)}
-    regions = [(REGION1_BASE, LOADABLE_END)]
-    if not request.interleaved:
-        regions.insert(0, (standard_start, REGION1_BASE))
-    for rules in (soft, hard) if soft != hard else (hard,):
-        for begin, end in regions:
-            address = _fit_in(request, neighbours, rules, begin, end)
-            if address is not None:
-                return address
-    return None
+def _surely_too_much(problem: Problem, limits: Ints) -> bool:
+    """True if in some section the live buffers are larger than the memory."""
+    slack = problem.unit - 1
+    must = problem.items[:, MEMORY] == MUST
+    begin, region1, end = limits.tolist()
+    for chosen, room in ((must, end - region1), (np.ones_like(must), end - begin)):
+        if chosen.any() and int(problem.live(chosen).max()) - slack > room:
+            return True
+    return False
 
 
-def _separated(a: Request, b: Request, *, soft: bool) -> bool:
-    if soft:
-        return b.name in a.prefer_apart or a.name in b.prefer_apart
-    return b.name in a.apart or a.name in b.apart
+def _wishless(problem: Problem) -> Ints:
+    """The items, none of which prefers a region."""
+    items = problem.items.copy()
+    items[items[:, MEMORY] == PREFER, MEMORY] = ANY
+    return items
 
 
-def _fit_in(request: Request, neighbours: list[Placed], apart: set[str], begin: int, end: int) -> int | None:
-    starts = {begin}
-    for item in neighbours:
-        edge = (
-            next_element_boundary(item.end) if item.request.name in apart else align_up(item.end, ALIGNMENT)
+def _by(problem: Problem, *keys: Ints) -> Ints:
+    """The items sorted by keys, the first counting most; at last by name."""
+    names = np.argsort(np.argsort(np.array([request.name for request in problem.requests])))
+    return np.lexsort((names, *reversed(keys)))
+
+
+def _orders(problem: Problem, like: Mapping[str, Placed] | None) -> Iterator[tuple[Ints, Ints]]:
+    """(items, order) pairs to try first fit with, until one fits."""
+    items, requests = problem.items, problem.requests
+    size, duration = items[:, SIZE], problem.duration
+    lived = np.array([request.last - request.first for request in requests], dtype=np.int64)
+    if (items[:, MEMORY] == PREFER).any():
+        # First those that must lie in region 1, then those that should, then the others.
+        yield items, _by(problem, np.array([2, 0, 1])[items[:, MEMORY]], -size, -lived)
+        yield items, _by(problem, -size, -lived)
+    plain = _wishless(problem)
+    yield plain, _by(problem, -size, -lived)
+    if like is not None:
+        known = [like[request.name].address if request.name in like else 1 << 30 for request in requests]
+        yield plain, _by(problem, np.array(known, dtype=np.int64))
+    rules = (problem.relations == HARD).sum(axis=1)
+    yield plain, _by(problem, plain[:, MEMORY] != MUST, -size)
+    yield plain, _by(problem, -size * duration)
+    yield plain, _by(problem, -duration, -size)
+    yield plain, _by(problem, -rules, -size)
+
+
+def _repaired(problem: Problem, limits: Ints, at: Ints) -> bool:
+    """Fill `at` by first fit in orders in which what found no place moves forward. True if all find one."""
+    from .first_fit import first_fit
+
+    items = _wishless(problem)
+    for key in (-items[:, SIZE], -items[:, SIZE] * problem.duration):
+        order = _by(problem, key)
+        for _ in range(REPAIRS):
+            stuck, _ = first_fit(items, problem.relations, limits, order, at)
+            if stuck < 0:
+                return True
+            place = int(np.flatnonzero(order == stuck)[0])
+            if place == 0:
+                break
+            order = np.insert(np.delete(order, place), place // 2, stuck)
+    return False
+
+
+def _searched(problem: Problem, limits: Ints, at: Ints) -> tuple[bool, bool]:
+    """(true if `at` holds addresses for all, true if there are none for sure), by search."""
+    from .offset_search import FOUND, NONE, search
+
+    items = _wishless(problem)
+    size, duration = items[:, SIZE], problem.duration
+    preferences = (-size * duration, -size, -duration)
+    for key in preferences:
+        rank = np.empty(len(at), dtype=np.int64)
+        rank[_by(problem, key, -size)] = np.arange(len(at))
+        result = search(
+            items,
+            problem.sizes,
+            problem.relations,
+            limits,
+            problem.twins(),
+            rank,
+            problem.sections,
+            problem.unit - 1,
+            SEARCH_WORK // len(preferences),
+            at,
         )
-        if begin <= edge < end:
-            starts.add(edge)
-    for start in sorted(starts):
-        if start + request.bytes > end:
-            continue
-        if all(_compatible(request, start, item, item.request.name in apart) for item in neighbours):
-            return start
-    return None
-
-
-def _compatible(request: Request, start: int, item: Placed, apart: bool) -> bool:
-    stop = start + request.bytes
-    if apart:
-        mine, theirs = effective_elements(start, stop), effective_elements(item.address, item.end)
-        return mine.stop <= theirs.start or theirs.stop <= mine.start
-    return stop <= item.address or item.end <= start
+        if result in (FOUND, NONE):
+            return result == FOUND, result == NONE
+    return False, False

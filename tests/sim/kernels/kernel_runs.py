@@ -98,7 +98,9 @@ def twice(symbol: str, calls: Sequence[Mapping[str, int]]) -> LinkedImage:
     lines += ["add $m11, $m11, -8", "st32 $m10, $m11, $mzero, 0"]
     for arguments in calls:
         for register, value in KERNELS[symbol].contract.registers(**arguments).items():
-            lines.append(f"setzi $m{register}, {value}")
+            lines.append(f"setzi $m{register}, {value & 0xFFFFF}")
+            if value >> 20:
+                lines.append(f"or $m{register}, $m{register}, {value & 0xFFF00000:#x}")
         lines.append(f"call $m10, {symbol}")
     lines += ["ld32 $m10, $m11, $mzero, 0", "add $m11, $m11, 8", "br $m10"]
     driver = assemble('.section .text.driver, "ax"\n' + "\n".join(lines) + "\n", filename="driver.S")

@@ -7,7 +7,7 @@ from functools import cache
 
 from ..machine.memory import IMAGE_BASE
 from ..toolchain import LinkedImage, ObjectFile, assemble, link
-from . import add, add_row, copy, gelu, gemm, reduce, runtime
+from . import add, add_row, copy, gelu, gemm, reduce, root, runtime
 from .kernel import Contract, Kernel, Operand, Scalar
 
 __all__ = [
@@ -25,10 +25,10 @@ __all__ = [
 CODE_END = 0x50000
 """Linked kernels fill [IMAGE_BASE, CODE_END), one memory element that no exchange touches."""
 
-KERNELS: dict[str, Kernel] = {
-    kernel.symbol: kernel
-    for kernel in (gemm.KERNEL, add.KERNEL, add_row.KERNEL, gelu.KERNEL, reduce.KERNEL, copy.COPY, copy.FILL)
-}
+_ALWAYS = (gemm.KERNEL, add.KERNEL, add_row.KERNEL, gelu.KERNEL, reduce.KERNEL, copy.COPY, copy.FILL)
+_ON_DEMAND = (*root.KERNELS,)
+
+KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_ON_DEMAND)}
 
 _ROUTINES: dict[str, Callable[[], str]] = {
     runtime.START: runtime.start_source,
@@ -37,8 +37,13 @@ _ROUTINES: dict[str, Callable[[], str]] = {
     runtime.HOST_FOLLOWER: runtime.host_follower_source,
 }
 
-ACTIVE_SOURCES: tuple[str, ...] = (runtime.START, runtime.WORKER_BARRIER, runtime.HOST_FOLLOWER, *KERNELS)
-"""What a tile that computes carries; the start-up comes first."""
+ACTIVE_SOURCES: tuple[str, ...] = (
+    runtime.START,
+    runtime.WORKER_BARRIER,
+    runtime.HOST_FOLLOWER,
+    *(kernel.symbol for kernel in _ALWAYS),
+)
+"""What a tile that computes carries at least; the start-up comes first. Further kernels are linked by name."""
 IDLE_SOURCES: tuple[str, ...] = (runtime.START_IDLE, runtime.HOST_FOLLOWER)
 """What a tile that only keeps the barriers carries."""
 

@@ -17,7 +17,7 @@ from ..machine.memory import TILE_BASE, TILE_END, effective_elements, is_interle
 
 FIRST_ARGUMENT = 2
 """Register number of the first argument."""
-STACK_BYTES = 96
+STACK_BYTES = 216
 """Bytes below `$m11` a kernel may overwrite."""
 
 
@@ -28,7 +28,7 @@ class Operand:
     Attributes:
         name: as in the kernel's reference.
         order: element order, see `package.orders`; "words" for plain 8-byte words.
-        role: "in" or "out".
+        role: "in", "out", or "unused" for a register the kernel ignores: no argument of `registers`.
         alignment: of the first byte, in bytes.
         interleaved: must lie in region 1.
         access_tail: bytes past the last that are read (never written) and must exist; their value is
@@ -60,6 +60,8 @@ class Contract:
 
     Attributes:
         operands, scalars: in register order, operands first.
+        packed: (low, high, shift): scalar `high` has no register but lies in that of scalar `low`, from bit
+            `shift` on.
         apart: pairs of operands that must not share an effective memory element.
         may_alias: pairs (output, input) that may be the same bytes; all other overlap with an output is
             forbidden.
@@ -71,6 +73,7 @@ class Contract:
     apart: tuple[tuple[str, str], ...] = ()
     may_alias: tuple[tuple[str, str], ...] = ()
     notes: str = ""
+    packed: tuple[tuple[str, str, int], ...] = ()
 
     def registers(self, **values: int) -> dict[int, int]:
         """Main register number -> value, from operand addresses and scalars by name.
@@ -78,13 +81,19 @@ class Contract:
         Raises UnsupportedError for a scalar out of range, PlacementError for a misaligned or misplaced
         operand.
         """
-        names = [operand.name for operand in self.operands] + [scalar.name for scalar in self.scalars]
+        used = [operand for operand in self.operands if operand.role != "unused"]
+        names = [operand.name for operand in used] + [scalar.name for scalar in self.scalars]
         if set(values) != set(names):
             raise UnsupportedError(f"arguments {sorted(values)} given, {names} wanted")
         self.check_scalars(**{scalar.name: values[scalar.name] for scalar in self.scalars})
-        for operand in self.operands:
+        for operand in used:
             self._check_address(operand, values[operand.name])
-        return {FIRST_ARGUMENT + index: values[name] for index, name in enumerate(names)}
+        words = dict(values)
+        for low, high, shift in self.packed:
+            words[low] |= words.pop(high) << shift
+        in_order = [operand.name for operand in self.operands]
+        in_order += [scalar.name for scalar in self.scalars if scalar.name in words]
+        return {FIRST_ARGUMENT + index: words.get(name, 0) for index, name in enumerate(in_order)}
 
     def check_scalars(self, **values: int) -> None:
         """Raise UnsupportedError if a scalar is outside its range or no multiple of its unit."""
@@ -110,7 +119,7 @@ class Contract:
 
         Checks room (with access tails), alignment, region, overlap, and elements that must differ.
         """
-        for operand in self.operands:
+        for operand in (operand for operand in self.operands if operand.role != "unused"):
             begin, end = spans[operand.name]
             self._check_address(operand, begin)
             if begin < TILE_BASE or end + operand.access_tail > TILE_END:

@@ -1,0 +1,137 @@
+"""The `root_f16` family: what the root of a sum does to its piece.
+
+out = act(own + remote partials + bias) + residual. The sum is taken in float32 and rounded once; without an
+activation the residual belongs to the sum, behind an activation it is added in half precision. With
+`remote_count` 0 it is a pointwise operation. Activations:
+
+* none;
+* tanh: x sigm(c1 x + c3 x^3), see `gelu`;
+* exact: x / 2 (1 + erf(x / sqrt 2)) as x sigm(b x + c x r^2) with r = min(x^2 + a, 0). The parabola in x^2
+  alone costs 5e-5; with the rounding of every step the result is within `EXACT_ERROR` max(|y|, 1/4) for every
+  finite half.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..machine.timing import WORKER_SLOTS
+from .gelu import reference as tanh_reference
+from .grid import PANELS, ROWS, busiest, shares
+from .halves import Halves, to_halves, to_singles
+from .kernel import Contract, Kernel, Operand, Scalar
+from .root_source import (
+    EXACT,
+    EXACT_FACTORS,
+    NONE,
+    VARIANTS,
+    Variant,
+    next_slots,
+    panel_slots,
+    row_slots,
+    source,
+    start_slots,
+    supervisor_cycles,
+)
+
+EXACT_ERROR = 2.0**-9
+"""Largest error of the exact activation, relative to the larger of |y| and 1/4."""
+
+MAXIMUM_COUNT = 4095
+MAXIMUM_STRIDE = (1 << 20) - 8
+
+
+def cycles(variant: Variant, rows: Any, panels: Any, remote_count: Any, wide: bool = True, **_: Any) -> Any:
+    """Cycles of a call (exact on the simulator); integers or arrays.
+
+    Args:
+        wide: the operands allow 16-byte loads, see `root_source.is_wide`.
+    """
+    rows, panels, count = (np.asarray(value, dtype=np.int64) for value in (rows, panels, remote_count))
+    row = row_slots(variant, wide) + count * (1 if wide else 2)
+    slots = busiest(rows, panels, panel_slots(variant), row, start_slots(variant) + 3 - next_slots(variant))
+    by_row = shares(rows, panels)[0]
+    fixed = np.where(by_row, supervisor_cycles(variant, True), supervisor_cycles(variant, False))
+    return fixed + WORKER_SLOTS * np.maximum(slots, np.where(rows > 0, 5, 4))  # nobody has work
+
+
+def exact_gelu(x: Halves) -> Halves:
+    """The exact activation with the kernel's rounding and a correctly rounded sigmoid (open on a card)."""
+    a, b, c = np.array(EXACT_FACTORS, np.uint16).view(np.float16).astype(np.float64)
+    wide = x.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        square = to_halves(wide * wide).astype(np.float64)
+        below = np.minimum(to_halves(square + a), 0).astype(np.float64)
+        parabola = to_halves(to_halves(below * below).astype(np.float64) * wide).astype(np.float64)
+        z = to_halves(to_singles(b * wide + c * parabola)).astype(np.float64)
+        gate = to_halves(1 / (1 + np.exp(-z))).astype(np.float64)
+        return to_halves(wide * gate)
+
+
+def reference(
+    variant: Variant,
+    own: Halves,
+    remote: Halves,
+    bias: Halves | None = None,
+    residual: Halves | None = None,
+) -> Halves:
+    """own [panels, rows, 16], remote [remote_count, panels, rows, 16], bias [panels, 16], residual like own.
+
+    Adds in the kernel's order in float32: bias, own, residual where it is summed, remote partials.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        total: NDArray[np.float32] = np.zeros(own.shape, np.float32)
+        if bias is not None:
+            total = total + bias.astype(np.float32)[:, None, :]
+        addends = [own] if residual is None or not variant.summed else [own, residual]
+        for addend in [*addends, *remote]:
+            total = total + addend.astype(np.float32)
+        result = to_halves(total)
+        if variant.activation != NONE:
+            result = exact_gelu(result) if variant.activation == EXACT else tanh_reference(result)
+            if residual is not None:
+                result = to_halves(result.astype(np.float64) + residual.astype(np.float64))
+    return result
+
+
+def _contract(variant: Variant) -> Contract:
+    alias = [("out", "own")] + ([("out", "residual")] if variant.residual else [])
+    return Contract(
+        operands=(
+            Operand("out", "a16", "out"),
+            Operand("own", "a16", "in"),
+            Operand("remote", "a16", "in"),
+            Operand("bias", "row16", "in" if variant.bias else "unused"),
+            Operand("residual", "a16", "in" if variant.residual else "unused"),
+        ),
+        scalars=(
+            ROWS,
+            PANELS,
+            Scalar("own_stride", "bytes between panels of own", 0, MAXIMUM_STRIDE, 8),
+            Scalar("remote_count", "remote partials", 0, MAXIMUM_COUNT),
+            Scalar("remote_stride", "bytes from one remote partial to the next", 0, multiple=8),
+        ),
+        packed=(("rows", "panels", 16), ("own_stride", "remote_count", 20)),
+        may_alias=tuple(alias),
+        notes=(
+            "out may be own only if own is dense too (own_stride 32 rows). Fastest where own and remote lie "
+            "in interleaved memory and they and both strides are multiples of 16."
+            + (" $TAS is clobbered; $FP_ICTL.NANOO must be 0." if variant.activation != NONE else "")
+        ),
+    )
+
+
+KERNELS = tuple(
+    Kernel(
+        variant.symbol,
+        partial(source, variant),
+        _contract(variant),
+        partial(cycles, variant),
+        partial(reference, variant),
+    )
+    for variant in VARIANTS
+)

@@ -1,4 +1,7 @@
-"""What MODEL means on the command line: a ready model, `file.py:function`, or `file.graph`."""
+"""What MODEL means on the command line: a ready model, `file.py:function`, or `file.graph`.
+
+A ready model may have settings: `minilm:batch=8,tokens=64`.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,9 @@ def load_model(text: str) -> Graph:
     Raises UsageError (no such model, file or function), GraphError and its kin (wrong contents, with the
     line), MissingDependencyError.
     """
+    name, _, settings = text.partition(":")
+    if name in MODELS:
+        return build(name, **_settings(settings, text)).graph()
     path, _, function = text.rpartition(":")
     if path.endswith(".py"):
         return _from_python(Path(path), function)
@@ -39,12 +45,25 @@ def load_model(text: str) -> Graph:
         return load_graph(text)
     if text.endswith(".py"):
         raise UsageError("which function of the file?", where=text, hint=f"write {text}:function")
-    if text in MODELS or not any(mark in text for mark in "/\\.:"):
-        return build(text).graph()
+    if not any(mark in text for mark in "/\\.:"):
+        return build(text).graph()  # which says what there is
     raise UsageError(
         f"{text!r} names no model",
         hint=f"give {', '.join(MODELS)}, file.py:function, or file.graph",
     )
+
+
+def _settings(text: str, where: str) -> dict[str, int]:
+    """`NAME=NUMBER,...`. Raises UsageError."""
+    found: dict[str, int] = {}
+    for part in text.split(",") if text else []:
+        key, _, value = part.partition("=")
+        if not key.isidentifier() or not value.isascii() or not value.isdigit() or len(value) > 9:
+            raise UsageError(
+                f"{part!r} is no setting", where=where, hint="write NAME=NUMBER, several with commas"
+            )
+        found[key] = int(value)
+    return found
 
 
 def _from_python(path: Path, name: str) -> Graph:

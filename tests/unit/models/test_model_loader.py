@@ -110,12 +110,17 @@ def test_mistakes_in_files(tmp_path: Path, text: str, message: str) -> None:
     ("model", "message"),
     [
         ("digit", "unknown model 'digit' (did you mean digits?)"),
-        ("nothing", "unknown model 'nothing' (there is digits)"),
+        ("nothing", "unknown model 'nothing' (there is digits, minilm)"),
         ("absent.py:f", "absent.py: cannot read: No such file"),
         ("absent.py", "absent.py: which function of the file? (write absent.py:function)"),
         ("absent.graph", "absent.graph: cannot read"),
         ("model.onnx", "'model.onnx' names no model"),
         ("a:b", "'a:b' names no model"),
+        ("digits:batch=8", "digits has no setting 'batch' (it has none)"),
+        ("minilm:length=8", "minilm has no setting 'length' (it has batch, tokens)"),
+        ("minilm:batch", "minilm:batch: 'batch' is no setting (write NAME=NUMBER, several with commas)"),
+        ("minilm:batch=-1", "'batch=-1' is no setting"),
+        ("minilm:batch=8,", "'' is no setting"),
         ("", "unknown model ''"),
     ],
 )

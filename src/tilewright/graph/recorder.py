@@ -102,7 +102,9 @@ class Recorder:
         # A copy, so that what happens to the array later does not reach the graph.
         array = np.array(as_float32(operand, what), order="C")
         type_ = TensorType(array.shape)
-        digest = hashlib.sha256(repr(array.shape).encode() + array.tobytes()).digest()
+        identity = hashlib.sha256(repr(array.shape).encode())
+        identity.update(array.reshape(-1).data)
+        digest = identity.digest()
         if digest not in self._constants:
             array.flags.writeable = False
             self._constants[digest] = (self._value(type_, self._constant_name(operand)), array)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _UFUNCS = {"add": "add", "matmul": "matmul"}
 """NumPy functions that mean the same as an operator."""
 
+_INSTEAD = {"T": "transpose", "swapaxes": "transpose", "concatenate": "concat", "dot": "matmul"}
+"""Operators that do what something of NumPy's does under another name."""
+
 
 class UnknownAttributeError(UnsupportedError, AttributeError):
     """An array has this attribute, a traced value has not; `hasattr` still answers False."""
@@ -70,11 +73,11 @@ class Traced:
         name = _UFUNCS.get(ufunc.__name__)
         if name is None or method != "__call__" or options:
             suffix = "" if method == "__call__" else f".{method}"
-            _refuse(f"numpy.{ufunc.__name__}{suffix}", "use an operator of tilewright.ops")
+            _refuse(f"numpy.{ufunc.__name__}{suffix}", _instead(ufunc.__name__))
         return _apply(name, *inputs)
 
     def __array_function__(self, function: Any, types: object, args: object, kwargs: object) -> NoReturn:
-        _refuse(f"numpy.{function.__name__}", "use an operator of tilewright.ops")
+        _refuse(f"numpy.{function.__name__}", _instead(function.__name__))
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         _refuse("turning it into an array", "its contents exist only when the compiled model runs")
@@ -89,7 +92,7 @@ class Traced:
         _refuse("int()", "its contents exist only when the compiled model runs")
 
     def __iter__(self) -> NoReturn:
-        _refuse("iteration", None)
+        _refuse("iteration", "use ops.slice, or ops.repeat over its leading axis")
 
     def __len__(self) -> int:
         if not self.shape:
@@ -97,7 +100,7 @@ class Traced:
         return self.shape[0]
 
     def __getitem__(self, key: object) -> NoReturn:
-        _refuse("indexing", None)
+        _refuse("indexing", "use ops.slice")
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
         _refuse("assignment to elements", "values are computed once")
@@ -109,8 +112,16 @@ class Traced:
         raise UnknownAttributeError(
             f".{name} is not supported on a traced value",
             where=location.with_source() if location else None,
-            hint="it has shape, dtype, ndim, + and @; use an operator of tilewright.ops",
+            hint=_instead(name, "it has shape, dtype, ndim, + and @; use an operator of tilewright.ops"),
         )
+
+
+def _instead(name: str, otherwise: str = "use an operator of tilewright.ops") -> str:
+    """What to use for a method or function of NumPy's called `name`."""
+    from tilewright.operators import operator_names
+
+    known = _INSTEAD.get(name, name)
+    return f"use ops.{known}" if known in operator_names() else otherwise
 
 
 def _apply(name: str, *operands: object) -> Any:

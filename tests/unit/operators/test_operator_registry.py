@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,6 +83,21 @@ def test_every_parameter_is_one_of_the_function(name: str) -> None:
         default = inspect.Parameter.empty if parameter.required else parameter.default
         assert keywords[parameter.name] == default
         assert parameter.default is not True, "the text form shows flags only when they are set"
+
+
+def test_the_documentation_lists_operators_operands_and_parameters() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "graph-text.md").read_text()
+    section = text[text.index("## Operators") : text.index("## Loops")]
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert {row[0].strip("`") for row in rows} == set(operator_names())
+    for name, operands, parameters, _ in rows:
+        found = operator(name.strip("`"))
+        assert tuple(re.findall(r"`(\w+)`", operands)) == found.operands
+        for parameter in found.parameters:
+            assert f"`{parameter.name}`" in parameters
+            number = type(parameter.default) in (int, float) and not parameter.required
+            assert not number or f"`{parameter.name}` = {parameter.default}" in parameters
 
 
 def test_unknown_names_are_answered_with_what_there_is() -> None:

@@ -1,20 +1,4 @@
-// The profile: header (names and places of the columns) and columns as typed arrays.
-
-const header = JSON.parse(document.getElementById("header").textContent);
-const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f8: Float64Array };
-
-async function loadColumns() {
-  const element = document.getElementById("data");
-  const text = atob(element.textContent);
-  element.remove();
-  const packed = new Uint8Array(text.length);
-  for (let i = 0; i < packed.length; i++) packed[i] = text.charCodeAt(i);
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const buffer = await new Response(stream).arrayBuffer();
-  const columns = {};
-  for (const [name, type, offset, count] of header.columns) columns[name] = new TYPES[type](buffer, offset, count);
-  return columns;
-}
+// Lanes of tiles and workers, found and walked quickly.
 
 // Rows of one lane (a tile's supervisor, or one of its workers) or of the critical path, in time order.
 // `spans` are [first, end) row numbers, one per run.

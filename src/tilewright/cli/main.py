@@ -24,6 +24,7 @@ COMMAND_MODULES = (
     "isa",
     "exchange",
     "profile",
+    "memory",
     "selftest",
 )
 """Modules whose `register(app)` adds commands, in the order that `--help` lists them."""

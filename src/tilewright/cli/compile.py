@@ -20,6 +20,10 @@ TilesOption = Annotated[
     int, typer.Option("--tiles", min=1, max=CHIP_TILES, help="Tiles that may hold data and compute.")
 ]
 
+NoCacheOption = Annotated[
+    bool, typer.Option("--no-cache", help="Compile anew, and keep nothing for the next time.")
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -35,12 +39,14 @@ def compile_command(
     check: Annotated[
         bool, typer.Option("--check", help="Verify the exchange rows by independent means; takes longer.")
     ] = False,
+    no_cache: NoCacheOption = False,
     json: JsonOption = False,
 ) -> None:
     """Compile a model into a package that holds everything a run needs.
 
     MODEL is the name of a ready model (digits), a function in a Python file
     (which is run), or a graph's text form with a .safetensors file beside it.
+    What was compiled before is taken from the cache (see tilewright cache).
 
     Example: tilewright compile digits -o digits.ipuexe --tiles 64
     """
@@ -51,12 +57,15 @@ def compile_command(
         report("read the model")
         graph = load_model(model)
         started = time.perf_counter()
-        from tilewright.compiler.pipeline import compile_graph
-        from tilewright.package import package_digest, save_package
+        from tilewright.compiler.cache import compile_cached, package_cache
+        from tilewright.files import write_whole
+        from tilewright.package import package_digest
 
-        package = compile_graph(graph, tiles=tiles, check=check, progress=report)
+        cache = None if no_cache else package_cache()
+        made = compile_cached(graph, cache=cache, tiles=tiles, check=check, progress=report)
         seconds = time.perf_counter() - started
-        save_package(package, output)
+        write_whole(output, made.file_bytes())
+    package = made.package
     from .tile_memory import tile_bytes_max
 
     used, size = tile_bytes_max(package), output.stat().st_size
@@ -69,11 +78,13 @@ def compile_command(
                 "tiles": tiles,
                 "tile_bytes_max": used,
                 "compile_seconds": round(seconds, 3),
+                "cached": made.cached,
             }
         )
         return
     whole = byte_size(package.tile_memory_size)
-    note(f"wrote {output}: {byte_size(size)} for {count(tiles)} tiles, compiled in {seconds:.1f} s")
+    how = "found in the cache" if made.cached else "compiled"
+    note(f"wrote {output}: {byte_size(size)} for {count(tiles)} tiles, {how} in {seconds:.1f} s")
     note(f"the fullest tile uses {byte_size(used)} of {whole}")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .compile import TilesOption
+from .compile import NoCacheOption, TilesOption
 from .console import JsonOption, byte_size, console, count, print_json, progress
 from .profile import ProfileOption, check_folder, write_profile_file
 
@@ -32,7 +32,12 @@ def demo_group() -> None:
     """
 
 
-def digits_command(tiles: TilesOption = 64, profile: ProfileOption = None, json: JsonOption = False) -> None:
+def digits_command(
+    tiles: TilesOption = 64,
+    no_cache: NoCacheOption = False,
+    profile: ProfileOption = None,
+    json: JsonOption = False,
+) -> None:
     """Classify handwritten digits on a simulated chip, and compare with a float32 reference.
 
     Trains a small network in NumPy, compiles it to machine code, and runs that
@@ -42,9 +47,12 @@ def digits_command(tiles: TilesOption = 64, profile: ProfileOption = None, json:
     """
     check_folder(profile)
     with progress("digits") as report:
+        from tilewright.compiler.cache import package_cache
+
         from .digits_demo import run_digits
 
-        result = run_digits(tiles, report, profile=profile is not None)
+        cache = None if no_cache else package_cache()
+        result = run_digits(tiles, report, profile=profile is not None, cache=cache)
     if result.profile is not None and profile is not None:
         write_profile_file(result.profile, profile)
     if json:
@@ -62,6 +70,7 @@ def summary(result: DigitsResult) -> dict[str, float | int]:
         "cycles": result.cycles,
         "tile_bytes_max": result.tile_bytes_max,
         "compile_seconds": round(result.compile_seconds, 3),
+        "cached": result.cached,
         "simulate_seconds": round(result.simulate_seconds, 3),
         "tiles": result.tiles,
     }
@@ -87,7 +96,8 @@ def _print(result: DigitsResult) -> None:
         f"on the fullest tile, {share:.1%} of {result.tile_bytes // 1024} KiB",
     )
     table.add_row("train", f"{result.train_seconds:.1f} s", "in NumPy, on this computer")
-    table.add_row("compile", f"{result.compile_seconds:.1f} s", "graph to package")
+    origin = "from the cache" if result.cached else "graph to package"
+    table.add_row("compile", f"{result.compile_seconds:.1f} s", origin)
     table.add_row("simulate", f"{result.simulate_seconds:.1f} s", "load, weights, one batch")
 
     output.print(

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.compiler.pipeline import compile_graph
+from tilewright.compiler.cache import PackageCache
 from tilewright.compiler.progress import Progress
-from tilewright.ipu21.simulator.compile import is_kept
 from tilewright.models import digits, digits_reference
 from tilewright.profiling import ProfileBuilder
-from tilewright.runtime import Session, open_device
 
-from .tile_memory import tile_bytes_max
+from .simulated_run import compile_and_simulate
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +26,7 @@ class DigitsResult:
         tile_bytes_max: bytes used on the fullest tile, of `tile_bytes`.
         train_seconds, compile_seconds, simulate_seconds: wall time on this computer.
         profile: the run's profile, if one was asked for.
+        cached: the package was compiled before; compile_seconds are those of finding it.
     """
 
     tiles: int
@@ -41,6 +40,7 @@ class DigitsResult:
     compile_seconds: float
     simulate_seconds: float
     profile: ProfileBuilder | None = None
+    cached: bool = False
 
     @property
     def accuracy(self) -> float:
@@ -63,10 +63,13 @@ class DigitsResult:
         return 1 - len(self.disagreements) / len(self.labels)
 
 
-def run_digits(tiles: int, progress: Progress | None = None, *, profile: bool = False) -> DigitsResult:
+def run_digits(
+    tiles: int, progress: Progress | None = None, *, profile: bool = False, cache: PackageCache | None = None
+) -> DigitsResult:
     """Train the network, compile it for `tiles` tiles and classify all held-out images in one run.
 
-    Raises MissingDependencyError without scikit-learn, and what compiling and running raise.
+    `cache`: where compiled packages are kept, if anywhere. Raises MissingDependencyError without
+    scikit-learn, and what compiling and running raise.
     """
     report = progress or (lambda _: None)
     begin = time.perf_counter()
@@ -75,27 +78,19 @@ def run_digits(tiles: int, progress: Progress | None = None, *, profile: bool = 
     parameters = digits.train(data)
     trained = time.perf_counter()
     graph = digits.network(parameters, batch=len(data.test_images)).graph()
-    package = compile_graph(graph, tiles=tiles, progress=progress)
-    compiled = time.perf_counter()
-    report("simulate" if is_kept() else "build the simulator's native code, once, and simulate")
-    builder = ProfileBuilder(package, name="digits", device="sim") if profile else None
-    with open_device("sim") as device, Session(device, package, activity=profile) as session:
-        logits = session.run({"x": data.test_images})["logits"]
-        assert session.last_run is not None and session.last_run.cycles is not None
-        cycles = session.last_run.cycles
-        if builder is not None:
-            builder.add(session.last_run)
-    simulated = time.perf_counter()
+    inputs = [{"x": data.test_images}]
+    done = compile_and_simulate(graph, inputs, report, tiles=tiles, cache=cache, profile=profile)
     return DigitsResult(
         tiles=tiles,
         labels=data.test_labels,
-        chip=np.argmax(logits, axis=1),
+        chip=np.argmax(done.outputs[0]["logits"], axis=1),
         reference=np.argmax(digits_reference.forward(parameters, data.test_images), axis=1),
-        cycles=cycles,
-        tile_bytes_max=tile_bytes_max(package),
-        tile_bytes=package.tile_memory_size,
+        cycles=done.cycles[0],
+        tile_bytes_max=done.tile_bytes_max,
+        tile_bytes=done.tile_bytes,
         train_seconds=trained - begin,
-        compile_seconds=compiled - trained,
-        simulate_seconds=simulated - compiled,
-        profile=builder,
+        compile_seconds=done.compile_seconds,
+        simulate_seconds=done.simulate_seconds,
+        profile=done.profile,
+        cached=done.cached,
     )

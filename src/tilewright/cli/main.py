@@ -16,6 +16,7 @@ from .guard import guarded
 
 COMMAND_MODULES = (
     "demo",
+    "embed",
     "compile",
     "package",
     "toolchain",
@@ -26,6 +27,7 @@ COMMAND_MODULES = (
     "profile",
     "memory",
     "selftest",
+    "cache",
 )
 """Modules whose `register(app)` adds commands, in the order that `--help` lists them."""
 

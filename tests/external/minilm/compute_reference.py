@@ -42,7 +42,7 @@ def compute(folder: Path, sentences: list[str]) -> dict[str, Any]:
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    model = transformers.AutoModel.from_pretrained(folder).float().eval()
     vectors, ids = [], []
     with torch.no_grad():
         for sentence in sentences:

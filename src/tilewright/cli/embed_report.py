@@ -120,10 +120,9 @@ def _facts(out: Console, result: EmbedResult) -> None:
     table.add_column()
     runs = sum(len(group.runs) for group, _ in result.programs)
     sizes = ", ".join(f"{group.batch} x {group.tokens}" for group, _ in result.programs)
-    of_runs = "simulated" if runs == 1 else f"simulated, {count(runs)} runs"
-    table.add_row("device cycles", count(result.cycles), of_runs)
-    table.add_row("", sizes, "sentences x tokens of a run, padding included")
-    table.add_row("sentences/s", f"{result.sentences_per_second:,.0f}", "what those cycles mean at 1.5 GHz")
+    table.add_row("device cycles", count(result.cycles), "simulated")
+    table.add_row("runs", count(runs), f"sentences x tokens: {sizes}")
+    table.add_row("sentences/s", f"{result.sentences_per_second:,.0f}", "by those cycles at 1.5 GHz")
     share = result.tile_bytes_max / result.tile_bytes
     table.add_row(
         "tile memory",

@@ -112,7 +112,8 @@ def test_options(reference: Reference, folder: Path) -> None:
     (asked,) = reference.asked
     assert (asked["batch"], asked["runs"], asked["tiles"], asked["check"]) == (2, 2, 64, True)
     assert asked["cache"] is None
-    assert "60,000" in done.stdout and "simulated, 2 runs" in done.stdout and "on 64 tiles" in done.stdout
+    assert "60,000" in done.stdout and "sentences x tokens: 2 x 16" in done.stdout
+    assert "on 64 tiles" in done.stdout
 
 
 def test_text(reference: Reference, folder: Path) -> None:
@@ -127,7 +128,8 @@ def test_text(reference: Reference, folder: Path) -> None:
     assert rows[1][:2] == ["2", "(empty)"] and rows[2][-4].endswith("…")
     assert rows[0][-1] == rows[2][-3] and rows[0][-2] == rows[1][-3]
     words = [line.split() for line in lines]
-    assert ["device", "cycles", "60,000", "simulated,", "2", "runs"] in words
+    assert ["device", "cycles", "60,000", "simulated"] in words
+    assert ["runs", "2", "sentences", "x", "tokens:", "2", "x", "16,", "1", "x", "24"] in words
     assert ["sentences/s", "75,000"] in [line[:2] for line in words]
     assert "1 of them from the cache" in done.stdout
     assert done.stderr == "cut at 24 tokens: sentence 3\n"

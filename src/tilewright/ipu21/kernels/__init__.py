@@ -7,7 +7,7 @@ from functools import cache
 
 from ..machine.memory import IMAGE_BASE
 from ..toolchain import LinkedImage, ObjectFile, assemble, link
-from . import add, add_row, copy, gelu, gemm, reduce, root, runtime
+from . import add, add_row, copy, gelu, gemm, reduce, root, runtime, softmax
 from .kernel import Contract, Kernel, Operand, Scalar
 
 __all__ = [
@@ -26,7 +26,7 @@ CODE_END = 0x50000
 """Linked kernels fill [IMAGE_BASE, CODE_END), one memory element that no exchange touches."""
 
 _ALWAYS = (gemm.KERNEL, add.KERNEL, add_row.KERNEL, gelu.KERNEL, reduce.KERNEL, copy.COPY, copy.FILL)
-_ON_DEMAND = (*root.KERNELS,)
+_ON_DEMAND = (*root.KERNELS, *softmax.KERNELS)
 
 KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_ON_DEMAND)}
 
@@ -43,7 +43,7 @@ ACTIVE_SOURCES: tuple[str, ...] = (
     runtime.HOST_FOLLOWER,
     *(kernel.symbol for kernel in _ALWAYS),
 )
-"""What a tile that computes carries at least; the start-up comes first. Further kernels are linked by name."""
+"""What a tile that computes carries at least; the start-up comes first. Other kernels are linked by name."""
 IDLE_SOURCES: tuple[str, ...] = (runtime.START_IDLE, runtime.HOST_FOLLOWER)
 """What a tile that only keeps the barriers carries."""
 

@@ -1,0 +1,280 @@
+"""Assembly of `softmax_f16` and `softmax_causal_f16`.
+
+Worker w takes the rows w, w + 6, ... A row's valid columns are `whole` panels and `tail` columns of the next
+one. First pass: the largest score, in four lanes. Second pass: exp(score - largest) in place of the scores,
+eight columns at a time into the accumulators; zeros go where no column counts. The tail's columns are limited
+by a row of a table that says +65504 for a column that counts and -65504 for others.
+
+In the second pass the store of a half row's second word is one half row late; until there is one it writes
+the place of the first word, whose pointer stays ($m10 = 0).
+
+Worker registers:
+    $m0, $m1 row of the scores and of p    $m2 row's state    $m3 rows of the tile below this one
+    $m4 whole panels    $m5 tail           $m6 causal: columns that count for the row, unlimited
+    $m7, $m8 word of the scores and of p   $m9 words from a panel's last to the next one's first
+    $m10, $m11 scratch
+    $a4 minus the largest score, $a0:3 and $a6:7 words
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..machine.timing import MULTI_SLOT
+from .supervisor import call_cycles, schedule
+from .text import bundle, section, worker
+
+NOTHING, SCORES, PROBABILITIES, STATE, ROWS, PANELS, VALID, JUMP, DIAGONAL = 0, 2, 3, 4, 5, 6, 7, 8, 9
+"""Words of the workers' frame; the first two hold four times -65504."""
+FRAME_BYTES = 40
+
+_LOWEST = 0xFBFF
+_HIGHEST = 0x7BFF
+_MAXIMUM = "f16v4max $a4:5, $a4:5, {}"
+
+
+def _load(pair: str, pointer: str, step: str) -> str:
+    return f"ld64step {pair}, $mzero, {pointer}+=, {step}"
+
+
+def _store(pair: str, step: str) -> str:
+    return f"st64step {pair}, $mzero, $m8+=, {step}"
+
+
+def _half_row(step: str, late: str, extra: str) -> list[str]:
+    """Eight columns of the second pass; `step` from the second word on, `late` for the late store."""
+    return [
+        bundle(_load("$a0:1", "$m7", "1"), "f16v8acc $a0:3"),
+        bundle(_load("$a6:7", "$m7", step), "f16v4add $a0:1, $a4:BL, $a0:1"),
+        bundle(_store("$a2:3", late), "f16v2exp $a0, $a0"),
+        bundle(extra, "f16v2exp $a1, $a1"),
+        bundle("nop", "f16v4add $a2:3, $a4:BL, $a6:7"),
+        bundle(_store("$a0:1", "1"), "f16v2exp $a2, $a2"),
+        bundle("nop", "f16v2exp $a3, $a3"),
+    ]
+
+
+def _tail(symbol: str, body: list[str]) -> list[str]:
+    """A loop over the words of the tail, $m11 = their row of the table."""
+    return [
+        bundle(f"setzi $m10, .L{symbol}_table"),
+        bundle("shl $m11, $m5, 5"),
+        bundle("add $m11, $m11, $m10"),
+        bundle("add $m10, $m5, 3"),
+        bundle("shr $m10, $m10, 2"),
+        bundle(f"rpt $m10, {len(body) - 1}"),
+        *body,
+    ]
+
+
+FIRST_TAIL = [
+    bundle(_load("$a2:3", "$m11", "1")),
+    bundle(_load("$a0:1", "$m7", "1")),
+    bundle("nop", "f16v4min $a0:1, $a0:1, $a2:3"),
+    bundle("nop", _MAXIMUM.format("$a0:1")),
+]
+SECOND_TAIL = [
+    bundle(_load("$a0:1", "$m7", "1")),
+    bundle(_load("$a2:3", "$m11", "1"), "f16v4add $a0:1, $a4:BL, $a0:1"),
+    bundle("nop", "f16v4cmpgt $a2:3, $a2:3, $azeros"),
+    bundle("nop", "f16v2exp $a0, $a0"),
+    bundle("nop", "f16v2exp $a1, $a1"),
+    bundle("nop", "and64 $a0:1, $a0:1, $a2:3"),
+    bundle(_store("$a0:1", "1"), "f16v4acc $a0:1"),
+]
+FIRST_PANEL = [
+    bundle(_load(pair, "$m7", step), _MAXIMUM.format(before))
+    for pair, before, step in (
+        ("$a0:1", "$a2:3", "1"),
+        ("$a2:3", "$a0:1", "1"),
+        ("$a0:1", "$a2:3", "1"),
+        ("$a2:3", "$a0:1", "$m9"),
+    )
+]
+SECOND_PANEL = [*_half_row("1", "$m10", "mov $m10, $m9"), *_half_row("$m9", "1", "nop")]
+ZERO_PANEL = [bundle(_store("$azeros", step)) for step in ("1", "1", "1", "$m9")]
+
+BEFORE_FIRST = [
+    bundle(f"ld64 $a4:5, $mvertex_base, $mzero, {NOTHING // 2}"),
+    bundle(f"ld64 $a2:3, $mvertex_base, $mzero, {NOTHING // 2}"),
+    bundle("mov $m7, $m0"),
+    bundle(f"rpt $m4, {len(FIRST_PANEL) - 1}"),
+]
+BETWEEN = [
+    bundle("mov $m7, $m0", "f16v4maxc $a4, $a4:5"),
+    bundle("mov $m8, $m1", "f16tof32 $a5, $a4"),
+    bundle("st32step $a5, $mzero, $m2+=, 1", "f16v2sub $a4, $azero, $a4"),
+    bundle("setzi $m10, 0", "or64 $a0:1, $azeros, $azeros"),
+    bundle("nop", "or64 $a2:3, $azeros, $azeros"),
+    bundle(f"rpt $m4, {len(SECOND_PANEL) - 1}"),
+]
+_PAIR = "f32v2gina $a2:3, $azeros, 0"
+_ADD = "f32v2add $a0:1, $a0:1, $a2:3"
+ENDING = [
+    bundle("add $m0, $m0, 192", _PAIR),
+    bundle("add $m1, $m1, 192", _ADD),
+    bundle("add $m3, $m3, -6", _PAIR),
+    bundle("nop", _ADD),
+    bundle("nop", "f32add $a0, $a0, $a1"),
+    bundle("st32step $a0, $mzero, $m2+=, 11"),
+]
+
+
+def _zeros(symbol: str) -> list[str]:
+    """Zeros behind the tail and in $m7 panels from the tail's on."""
+    return [
+        bundle(f"brz $m5, .L{symbol}_zero_panels"),
+        bundle("add $m10, $m5, 3"),
+        bundle("shr $m10, $m10, 2"),
+        bundle("sub $m10, 4, $m10"),
+        bundle("rpt $m10, 0"),
+        bundle(_store("$azeros", "1")),
+        bundle("shl $m10, $m9, 3"),
+        bundle("add $m8, $m8, $m10"),
+        bundle("add $m8, $m8, -8"),
+        bundle("add $m7, $m7, -1"),
+        f".L{symbol}_zero_panels:",
+        bundle(f"rpt $m7, {len(ZERO_PANEL) - 1}"),
+        *ZERO_PANEL,
+    ]
+
+
+TAIL_SLOTS, ZERO_TAIL_SLOTS = 6, 8
+"""Slots around the tail's loops, and of the zeros behind the tail beside one per word."""
+
+LIMIT = [
+    bundle("max $m11, $m6, 0"),
+    bundle(f"ld32 $m4, $mvertex_base, $mzero, {VALID}"),
+    bundle("min $m11, $m11, $m4"),
+    bundle("shr $m4, $m11, 4"),
+    bundle("and $m5, $m11, 15"),
+    bundle("add $m6, $m6, 6"),
+]
+"""Causal: the columns that count for a row."""
+
+
+def start(symbol: str, causal: bool) -> list[str]:
+    """A worker's first row."""
+    lines = [
+        bundle("get $m0, $WSR", "setzi $a0, 8"),
+        bundle("and $m0, $m0, 7", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+        f"ld32 $m3, $mvertex_base, $mzero, {ROWS}",
+        "sub $m3, $m3, $m0",
+        "add $m3, $m3, -1",
+        f"brneg $m3, .L{symbol}_exit",
+        "shl $m1, $m0, 5",
+        "shl $m2, $m0, 3",
+        f"ld32 $m4, $mvertex_base, $mzero, {STATE}",
+        "add $m2, $m2, $m4",
+    ]
+    if causal:
+        lines += [f"ld32 $m6, $mvertex_base, $mzero, {DIAGONAL}", "add $m6, $m6, $m0"]
+    lines += [
+        f"ld32 $m4, $mvertex_base, $mzero, {SCORES}",
+        "add $m0, $m1, $m4",
+        f"ld32 $m4, $mvertex_base, $mzero, {PROBABILITIES}",
+        "add $m1, $m1, $m4",
+        f"ld32 $m9, $mvertex_base, $mzero, {JUMP}",
+    ]
+    if not causal:
+        lines += [f"ld32 $m5, $mvertex_base, $mzero, {VALID}", "shr $m4, $m5, 4", "and $m5, $m5, 15"]
+    return lines
+
+
+def _worker(symbol: str, causal: bool) -> list[str]:
+    label = f".L{symbol}"
+    return [
+        *start(symbol, causal),
+        f"{label}_row:",
+        *(LIMIT if causal else []),
+        *BEFORE_FIRST,
+        *FIRST_PANEL,
+        bundle(f"brz $m5, {label}_second", _MAXIMUM.format("$a2:3")),
+        *_tail(symbol, FIRST_TAIL),
+        f"{label}_second:",
+        *BETWEEN,
+        *SECOND_PANEL,
+        bundle(f"brz $m4, {label}_no_late", "f16v8acc $a0:3"),
+        bundle(_store("$a2:3", "$m9")),
+        f"{label}_no_late:",
+        bundle(f"brz $m5, {label}_sum"),
+        *_tail(symbol, SECOND_TAIL),
+        f"{label}_sum:",
+        bundle(f"ld32 $m7, $mvertex_base, $mzero, {PANELS}", "f32v2gina $a0:1, $azeros, 0"),
+        bundle("sub $m7, $m7, $m4", _PAIR),
+        bundle(f"brz $m7, {label}_ending", _ADD),
+        *_zeros(symbol),
+        f"{label}_ending:",
+        *ENDING,
+        bundle(f"brpos $m3, {label}_row"),
+        f"{label}_exit:",
+        "exitz $m15",
+    ]
+
+
+def _frame(register: str, word: int) -> str:
+    return f"st32 {register}, $m11, $mzero, {word}"
+
+
+@cache
+def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
+    """From the arguments to the workers' end."""
+    lines = [
+        f"add $m11, $m11, -{FRAME_BYTES}",
+        f"setzi %nothing, {_LOWEST | (_LOWEST & 0xF) << 16:#x}",
+        f"or %nothing, %nothing, {(_LOWEST << 16) & 0xFFF00000:#x}",
+        _frame("%nothing", NOTHING),
+        _frame("%nothing", NOTHING + 1),
+        _frame("$m2", PROBABILITIES),
+        _frame("$m3", SCORES),
+        _frame("$m4", STATE),
+        "shl %rows, $m5, 16",
+        "shr %jump, %rows, 14",
+        "shr %rows, %rows, 16",
+        "add %jump, %jump, -3",
+        "shr %panels, $m5, 16",
+        _frame("%rows", ROWS),
+        _frame("%jump", JUMP),
+        _frame("%panels", PANELS),
+        _frame("$m6", VALID),
+        *(["add %limit, $m7, 1", _frame("%limit", DIAGONAL)] if causal else []),
+        f"setzi $m9, .L{symbol}_worker",
+    ]
+    return (
+        *schedule(lines, ["$m0", "$m1", "$m8"]),
+        "runall $m9, $m11, 0",
+        f"add $m11, $m11, {FRAME_BYTES}",
+        "sync 2",
+        "br $m10",
+    )
+
+
+def source(symbol: str, causal: bool) -> str:
+    """The whole kernel."""
+    table = [
+        f".word {_bound(2 * word, valid) | _bound(2 * word + 1, valid) << 16:#x}"
+        for valid in range(16)
+        for word in range(8)
+    ]
+    lines = [
+        *worker(f".L{symbol}_worker", _worker(symbol, causal)),
+        ".balign 8",
+        f".L{symbol}_table:",
+        *table,
+    ]
+    return section(symbol, [*supervisor(symbol, causal), *lines])
+
+
+def _bound(column: int, valid: int) -> int:
+    return _HIGHEST if column < valid else _LOWEST
+
+
+def supervisor_cycles(symbol: str, causal: bool) -> int:
+    """Cycles of a call beside its workers' slots."""
+    return call_cycles(supervisor(symbol, causal))
+
+
+def slots_of(lines: list[str]) -> int:
+    """Slots of instructions that are issued once each."""
+    kinds = [line for line in lines if not line.endswith(":")]
+    return len(kinds) + sum("f16v2exp" in line for line in kinds) * (MULTI_SLOT["f16v2exp"] - 1)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.ipu21.machine.topology import TILES
-from tilewright.package.program_info import PLACED, AreaInfo, BufferInfo, ClassInfo, ProgramInfo, StepInfo
+from tilewright.package.program_info import (
+    PLACED,
+    AreaInfo,
+    BufferInfo,
+    ClassInfo,
+    ConstantInfo,
+    OperationInfo,
+    ProgramInfo,
+    StepInfo,
+)
 from tilewright.package.records import (
     EXECUTE,
     READ,
@@ -20,6 +29,14 @@ from tilewright.package.records import (
     TileImage,
 )
 
+GRAPH = """tilewright graph 1
+graph g {
+  input %x : float32[4, 4]
+  constant %w : float32[4, 4]
+  %mm = matmul(%x, %w) : float32[4, 4]  @ "a.py:1"
+  output y = %mm
+}
+"""
 STEPS = ("initialize", "input", "mm.multiply", "output")
 
 
@@ -43,7 +60,9 @@ def memory_package(*, overlap: bool = False, names: tuple[str, str, str] = ("w",
             BufferInfo(names[2], "value", "mm", "a16"),
         ],
         classes=[ClassInfo(np.array([0, 5], "<u2"), placed), ClassInfo(np.array([7], "<u2"), placed[:1])],
-        steps=[StepInfo() for _ in STEPS],
+        steps=[StepInfo(), StepInfo(), StepInfo("mm", "gemm_f16", 100.0, "16 rows"), StepInfo()],
+        operations=[OperationInfo("mm", ["grid 1 x 1 x 2", "mm.multiply: gemm_f16"], 2)],
+        constants=[ConstantInfo(names[0], "w", (4, 4))],
         areas=[AreaInfo("stacks", 0x580E0, 0x600)],
     )
     return Package(
@@ -53,5 +72,5 @@ def memory_package(*, overlap: bool = False, names: tuple[str, str, str] = ("w",
         tiles=[TileImage(tile, 0 if tile in (0, 5, 7) else 1) for tile in range(TILES)],
         profile=ProfilePlan([ProfileStep(name, "compute" if "." in name else "host") for name in STEPS], []),
         regions=[Region(5, 0x4C100, 40, "mm.receive.row")],
-        debug=Debug(program=program),
+        debug=Debug(graph=GRAPH, program=program),
     )

@@ -25,6 +25,8 @@ COMMAND_MODULES = (
     "isa",
     "exchange",
     "profile",
+    "explain",
+    "diff",
     "memory",
     "selftest",
     "cache",

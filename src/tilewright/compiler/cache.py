@@ -91,11 +91,12 @@ class PackageCache:
             from ..package.wire import from_message
 
             package, _, _ = from_message(found, check_framing(found))
-            os.utime(path)
         except (OSError, PackageError) as error:
             if not isinstance(error, FileNotFoundError):
                 _log.info("%s cannot be used and will be replaced: %s", path, error)
             return None
+        with suppress(OSError):  # a folder that may only be read, or an entry gone by now
+            os.utime(path)
         return Compiled(package, key, True, found)
 
     def put(self, key: str, data: bytes) -> None:

@@ -12,7 +12,7 @@ from tilewright.ipu21.machine.topology import TILES
 
 pytestmark = pytest.mark.unit
 
-HEAVY = ("numpy", "numba", "capnp", "zstandard", "sklearn", "scipy", "safetensors", "llvmlite")
+HEAVY = ("numpy", "numba", "capnp", "zstandard", "sklearn", "scipy", "safetensors", "llvmlite", "tokenizers")
 
 
 def modules_after(statement: str) -> set[str]:

@@ -127,6 +127,17 @@ def test_where_nothing_can_be_written_all_still_works(tmp_path: Path, compiles: 
     assert store.entries() == [] and store.clear() == 0
 
 
+def test_an_entry_that_may_only_be_read_is_used(
+    store: PackageCache, compiles: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: object) -> None:
+        raise PermissionError
+
+    compile_cached(graph(), cache=store, tiles=8)
+    monkeypatch.setattr(os, "utime", refused)
+    assert compile_cached(graph(), cache=store, tiles=8).cached
+
+
 def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     data = [write_package(package(str(number), padding=10_000)) for number in range(4)]
     keys = [str(number) * 64 for number in range(4)]

@@ -11,7 +11,13 @@ import typer
 from tilewright.errors import BindingError, PackageError, UsageError
 
 from .console import JsonOption, console, note, print_json
-from .profile import ProfileOption, profile_builder, write_profile_file
+from .profile import (
+    GranularityOption,
+    ProfileGranularity,
+    ProfileOption,
+    profile_builder,
+    write_profile_file,
+)
 
 if TYPE_CHECKING:
     from numpy import generic
@@ -58,6 +64,7 @@ def run_command(
         int, typer.Option("--repeat", metavar="N", min=1, max=MAX_REPEATS, help="Runs in one session.")
     ] = 1,
     profile: ProfileOption = None,
+    granularity: GranularityOption = ProfileGranularity.step,
     json: JsonOption = False,
 ) -> None:
     """Run a package on a device, once or several times with the same inputs.
@@ -91,7 +98,7 @@ def run_command(
 
         run_and_check(content, arrays, wanted_outputs, reference, check=check, json=json)
         return
-    builder = profile_builder(content, package.name, device, profile)
+    builder = profile_builder(content, package.name, device, profile, granularity)
     with (
         open_device(device, check=check) as opened,
         Session(opened, content, activity=builder is not None) as session,

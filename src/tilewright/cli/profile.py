@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,25 @@ ProfileOption = Annotated[
     typer.Option("--profile", metavar="FILE.twprof", help="Write a cycle profile of the run."),
 ]
 """Type of a command's `profile` parameter: `profile: ProfileOption = None`."""
+
+
+class ProfileGranularity(StrEnum):
+    """How much of a run a profile keeps; as `tilewright.profiling.Granularity`, which is slow to import."""
+
+    graph = "graph"
+    region = "region"
+    phase = "phase"
+    step = "step"
+
+
+GranularityOption = Annotated[
+    ProfileGranularity,
+    typer.Option(
+        "--granularity",
+        help="What the profile keeps: step is all, phase all but workers, region one interval per operation.",
+    ),
+]
+"""Type of a command's `granularity` parameter."""
 
 ProfileArgument = Annotated[Path, typer.Argument(metavar="FILE.twprof", help="Profile to read.")]
 
@@ -47,7 +67,9 @@ def query_command(
     file: ProfileArgument,
     group_by: Annotated[
         str,
-        typer.Option("--group-by", metavar="KEY", help="kernel, operation, phase, tile, kind, step or run."),
+        typer.Option(
+            "--group-by", metavar="KEY", help="kernel, operation, phase, tile, kind, step, run or metadata."
+        ),
     ] = "kernel",
     where: Annotated[
         list[str] | None,
@@ -63,7 +85,7 @@ def query_command(
         typer.Option(
             "--sort",
             metavar="KEY",
-            help="critical, phase, work, busy, utilisation, share, intervals, first or name.",
+            help="critical, phase, work, busy, utilisation, share, peak, intervals, first or name.",
         ),
     ] = "critical",
     limit: Annotated[
@@ -157,14 +179,20 @@ def inspect_profile(data: bytes, name: str, *, json: bool) -> None:
     show_profile(console(), summary)
 
 
-def profile_builder(package: Package, name: str, device: str, path: Path | None) -> ProfileBuilder | None:
+def profile_builder(
+    package: Package,
+    name: str,
+    device: str,
+    path: Path | None,
+    granularity: ProfileGranularity = ProfileGranularity.step,
+) -> ProfileBuilder | None:
     """A builder if a profile is wanted at `path`, which is checked before anything long begins."""
     if path is None:
         return None
     check_folder(path)
-    from tilewright.profiling import ProfileBuilder
+    from tilewright.profiling import Granularity, ProfileBuilder
 
-    return ProfileBuilder(package, name=name, device=device)
+    return ProfileBuilder(package, name=name, device=device, granularity=Granularity(granularity.value))
 
 
 def check_folder(path: Path | None) -> None:

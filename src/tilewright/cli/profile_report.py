@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tilewright.profiling import Group, Result
 
-COLUMNS = (">critical", ">share", ">phase", ">work", ">used")
+COLUMNS = (">critical", ">share", ">phase", ">work", ">used", ">peak")
 ALL = 1 << 30
 """Limit of a list that the caller has already cut."""
 
@@ -32,7 +32,8 @@ def show_query(out: Console, result: Result, group_by: str) -> None:
         Text(
             f"{count(result.device_cycles)} device cycles. critical: on the path all waited for; "
             "phase: the slowest tile of each step; work: all tiles together; "
-            "used: the share of all tiles' phase cycles in which they do not wait."
+            "used: the share of all tiles' phase cycles in which they do not wait; "
+            "peak: multiply-adds as a share of what the matrix units of all tiles could do in them."
         )
     )
 
@@ -74,6 +75,7 @@ def show_profile(out: Console, summary: Mapping[str, Any]) -> None:
                 count(group["phase_cycles"]),
                 count(group["work_cycles"]),
                 f"{group['utilisation']:.1%}",
+                f"{group['peak_share']:.1%}" if group["multiply_adds"] else "",
             )
             for group in summary[key]
         ]
@@ -87,4 +89,5 @@ def _cells(group: Group) -> tuple[str, ...]:
         count(group.phase),
         count(group.work),
         f"{group.utilisation:.1%}",
+        f"{group.peak:.1%}" if group.multiply_adds else "",
     )

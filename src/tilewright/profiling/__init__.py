@@ -2,6 +2,7 @@
 
 from .build import ProfileBuilder
 from .files import load_profile, looks_like_profile, read_profile, save_profile, write_profile
+from .granularity import Granularity
 from .query import KEYS, SORTS, Group, Result, query
 from .records import KINDS, Profile, Run, Step
 
@@ -9,6 +10,7 @@ __all__ = [
     "KEYS",
     "KINDS",
     "SORTS",
+    "Granularity",
     "Group",
     "Profile",
     "ProfileBuilder",

@@ -9,6 +9,7 @@ from tilewright.package.records import Package
 from tilewright.runtime import RunRecord
 
 from .divide import divide
+from .granularity import Granularity, coarse_steps, coarsen
 from .records import Profile, Run
 from .steps import describe_steps
 
@@ -19,11 +20,19 @@ class ProfileBuilder:
     Args:
         package: what ran. name: what to call it; shown, nothing else.
         device: name of the device.
+        granularity: how much to keep; see `granularity`.
 
     Open the session with `activity=True`, or the steps stay undivided.
     """
 
-    def __init__(self, package: Package, *, name: str, device: str) -> None:
+    def __init__(
+        self,
+        package: Package,
+        *,
+        name: str,
+        device: str,
+        granularity: Granularity = Granularity.step,
+    ) -> None:
         self._digest = package_digest(package)
         self._name = name
         self._compiler = package.compiler_version
@@ -31,6 +40,7 @@ class ProfileBuilder:
         self._steps = describe_steps(package)
         self._runs: list[Run] = []
         self._exact = True
+        self._granularity = granularity
 
     def add(self, record: RunRecord | None) -> None:
         """Append the runs of one `Session.run` or `run_many`. ProfileError if nothing was measured."""
@@ -42,7 +52,7 @@ class ProfileBuilder:
                 raise ProfileError("the package has no profile steps, so nothing was measured")
             rows, barriers = divide(intervals, activity, kinds)
             self._exact = self._exact and activity is not None
-            self._runs.append(Run(cycles, rows, barriers))
+            self._runs.append(coarsen(Run(cycles, rows, barriers), self._steps, self._granularity))
 
     def profile(self) -> Profile:
         """Everything so far. Raises ProfileError before the first run."""
@@ -54,7 +64,7 @@ class ProfileBuilder:
             compiler=self._compiler,
             device=self._device,
             clock_hz=CLOCK_HZ,
-            exact=self._exact,
-            steps=self._steps,
+            exact=self._exact and self._granularity in (Granularity.step, Granularity.phase),
+            steps=coarse_steps(self._steps, self._granularity)[0],
             runs=list(self._runs),
         )

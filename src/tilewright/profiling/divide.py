@@ -59,7 +59,7 @@ def divide(
     rows = np.zeros(len(steps), INTERVAL)
     for name in ("tile", "step", "begin", "end"):
         rows[name] = steps[name]
-    rows["instance"] = _occurrence(steps)
+    rows["instance"] = occurrences(steps)
     rows["kind"] = kind_of[rows["step"]]
     if activity is None:
         return rows[rows["end"] > rows["begin"]], np.zeros(0, BARRIER)
@@ -81,8 +81,8 @@ def _resumed(steps: NDArray[np.void], activity: NDArray[np.void]) -> NDArray[np.
     return rows[rows["end"] > rows["begin"]]
 
 
-def _occurrence(steps: NDArray[np.void]) -> NDArray[np.int64]:
-    """Per row of steps in time order: how often its tile has had its step before."""
+def occurrences(steps: NDArray[np.void]) -> NDArray[np.int64]:
+    """Per row, in time order on each tile: how often its tile has had its step before."""
     key = steps["tile"].astype(np.int64) << 16 | steps["step"]
     order = np.argsort(key, kind="stable")
     ranked = key[order]

@@ -9,10 +9,11 @@ import numpy as np
 from tilewright.ipu21.machine.topology import ROWS
 
 from .critical import critical_path
+from .products import PEAK
 from .records import BUSY, KINDS, SUPERVISOR, Profile
 from .single_page import Columns, Places, one_page, pack_columns
 
-SCRIPTS = ("columns", "data", "sums", "common", "look", "timeline", "chip", "table", "main")
+SCRIPTS = ("columns", "data", "sums", "common", "look", "timeline", "chip", "table", "flame", "main")
 MAX_WORKER_ROWS = 6_000_000
 """More intervals of workers than this stay out of the page, which then says so."""
 _STACK = (
@@ -87,6 +88,7 @@ def _header(profile: Profile, places: Places, runs: list[dict[str, Any]], note: 
         "cycles": profile.cycles,
         "span": end - begin,
         "rows": ROWS,
+        "peak": PEAK,
         "note": note,
         "instances": 1 + max(int(run.intervals["instance"].max()) for run in profile.runs),
         "kinds": [{"name": name, "busy": bool(BUSY[kind])} for kind, name in enumerate(KINDS)],
@@ -98,6 +100,7 @@ def _header(profile: Profile, places: Places, runs: list[dict[str, Any]], note: 
                 "operation": step.operation,
                 "kernel": step.kernel,
                 "metadata": step.metadata,
+                "products": step.multiply_adds,
             }
             for step in profile.steps
         ],

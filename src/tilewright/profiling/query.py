@@ -1,4 +1,4 @@
-"""Sums over a profile: by kernel, operation, phase, tile, kind, step or run.
+"""Sums over a profile: by kernel, operation, phase, tile, kind, step, run, or any key of the steps' metadata.
 
 Four measures, kept apart:
 
@@ -22,10 +22,13 @@ from numpy.typing import NDArray
 from tilewright.errors import UsageError
 
 from .critical import critical_path
-from .records import BUSY, IDLE, KINDS, SUPERVISOR, Profile
+from .products import PEAK
+from .records import BUSY, COMPUTE, IDLE, KINDS, SUPERVISOR, Profile, Step
 
 KEYS = ("kernel", "operation", "phase", "tile", "kind", "step", "run")
-SORTS = ("critical", "phase", "work", "busy", "utilisation", "share", "intervals", "first", "name")
+SORTS = ("critical", "phase", "work", "busy", "utilisation", "share", "peak", "intervals", "first", "name")
+MISSING = "(missing)"
+"""Group of steps whose metadata do not have the key."""
 WORKERS = 6
 
 Rows = NDArray[np.void]
@@ -41,6 +44,8 @@ class Group:
         workers: cycles of all workers together.
         intervals, instances, tiles: how many intervals, step instances and tiles contribute.
         first: cycle at which its first interval begins, from the begin of its run.
+        multiply_adds: those of the step instances in it. peak: their share of what the matrix units of the
+            tiles that the query looks at could do in the phase cycles. Both 0 by tile.
         share: critical cycles per device cycle. utilisation: busy cycles per cycle of `phase` and tile that
             the query looks at. worker_utilisation: the same of the workers.
     """
@@ -55,6 +60,8 @@ class Group:
     instances: int
     tiles: int
     first: int
+    multiply_adds: int
+    peak: float
     share: float
     utilisation: float
     worker_utilisation: float
@@ -103,14 +110,16 @@ def query(
     """Groups of a profile.
 
     Args:
-        group_by: one of KEYS. where: conditions `KEY=VALUE`, all of which must hold; see `condition`.
+        group_by: one of KEYS, or a name in the steps' metadata.
+        where: conditions `KEY=VALUE`, all of which must hold; see `condition`.
         sort: one of SORTS; largest first, except that `first` and `name` rise.
         limit: most groups returned, 0 for all.
 
     Raises UsageError for unknown keys.
     """
-    if group_by not in KEYS:
-        raise UsageError(f"cannot group by {group_by!r}", hint=f"known: {', '.join(KEYS)}")
+    if group_by not in KEYS and group_by not in metadata_names(profile):
+        known = ", ".join((*KEYS, *metadata_names(profile)))
+        raise UsageError(f"cannot group by {group_by!r}", hint=f"known: {known}")
     if sort not in SORTS:
         raise UsageError(f"cannot sort by {sort!r}", hint=f"known: {', '.join(SORTS)}")
     data = pieces or pieces_of(profile)
@@ -119,7 +128,7 @@ def query(
     keys = _group_keys(profile, group_by, rows, run)
     path_keys = _group_keys(profile, group_by, path, path_run)
     values = np.unique(np.concatenate([keys, path_keys]))
-    sums = _Sums(profile, rows, run, path)
+    sums = _Sums(profile, rows, run, path, products=group_by != "tile")
     groups = sums.groups(np.searchsorted(values, keys), np.searchsorted(values, path_keys), len(values))
     names = _names(profile, group_by, values)
     tiles = 1 if group_by == "tile" else sums.tiles
@@ -128,6 +137,12 @@ def query(
     total = sums.finish("total", sums.tiles, *one[0])
     order = sorted(listed, key=_order(sort))
     return Result(profile.cycles, total, order[:limit] if limit > 0 else order, len(order))
+
+
+def metadata_names(profile: Profile) -> list[str]:
+    """Names in the metadata of any step, in order of first use, that are no group keys already."""
+    names = dict.fromkeys(name for step in profile.steps for name, _ in step.metadata)
+    return [name for name in names if name not in KEYS]
 
 
 def _order(sort: str) -> Callable[[Group], tuple[object, ...]]:
@@ -178,12 +193,11 @@ def condition(profile: Profile, text: str) -> Callable[[Rows, Numbers], NDArray[
             value = "exchange*"
     elif key == "step":
         column, names = "step", [[step.name, str(number)] for number, step in enumerate(steps)]
-    elif key in ("kernel", "operation"):
-        column, names = "step", [[getattr(step, key) or f"({step.kind})"] for step in steps]
+    elif key in ("kernel", "operation") or key in metadata_names(profile):
+        column, names = "step", [[_step_name(step, key)] for step in steps]
     else:
-        raise UsageError(
-            f"--where knows no key {key!r}", hint="known: kernel, operation, kind, step, tile, run, instance"
-        )
+        known = ("kernel", "operation", "kind", "step", "tile", "run", "instance", *metadata_names(profile))
+        raise UsageError(f"--where knows no key {key!r}", hint=f"known: {', '.join(known)}")
     matches = np.array([any(fnmatchcase(name, value) for name in several) for several in names], np.bool_)
     if not matches.any():
         raise UsageError(f"no {key} of this profile matches {value!r}")
@@ -225,23 +239,30 @@ def _phase(rows: Rows, run: Numbers) -> Numbers:
     return phase
 
 
+def _step_name(step: Step, key: str) -> str:
+    """What a step is called under a key that is a matter of the step alone."""
+    if key in ("kernel", "operation"):
+        return str(getattr(step, key)) or f"({step.kind})"
+    return dict(step.metadata).get(key, MISSING)
+
+
 def _name_indices(profile: Profile, key: str) -> tuple[Numbers, list[str]]:
     names: dict[str, int] = {}
-    indices = [names.setdefault(getattr(step, key) or f"({step.kind})", len(names)) for step in profile.steps]
+    indices = [names.setdefault(_step_name(step, key), len(names)) for step in profile.steps]
     return np.array(indices, np.int64), list(names)
 
 
 def _names(profile: Profile, key: str, values: Numbers) -> list[str]:
-    if key in ("kernel", "operation"):
-        known = _name_indices(profile, key)[1]
-        return [known[value] for value in values.tolist()]
     if key == "kind":
         return [KINDS[value] for value in values.tolist()]
     if key == "step":
         return [_numbered(profile, value) for value in values.tolist()]
     if key == "phase":
         return [_phase_name(profile, value) for value in values.tolist()]
-    return [f"{key} {value}" for value in values.tolist()]
+    if key in ("tile", "run"):
+        return [f"{key} {value}" for value in values.tolist()]
+    known = _name_indices(profile, key)[1]
+    return [known[value] for value in values.tolist()]
 
 
 def _numbered(profile: Profile, step: int) -> str:
@@ -261,7 +282,7 @@ def _phase_name(profile: Profile, value: int) -> str:
 class _Sums:
     """Sums over chosen intervals; groups are given as numbers per interval and per piece of the path."""
 
-    def __init__(self, profile: Profile, rows: Rows, run: Numbers, path: Rows) -> None:
+    def __init__(self, profile: Profile, rows: Rows, run: Numbers, path: Rows, *, products: bool) -> None:
         self._cycles = profile.cycles
         self.tiles = max(len(np.unique(rows["tile"])), 1)
         mine = rows["context"] == SUPERVISOR
@@ -271,7 +292,10 @@ class _Sums:
         self._path_length = (path["end"] - path["begin"]).astype(np.int64)
         starts = np.array([int(r.intervals["begin"].min()) for r in profile.runs], np.int64)
         self._first = rows["begin"][mine] - starts[run[mine]]
-        _, self._phase = np.unique(_phase(self._rows, run[mine]), return_inverse=True)
+        key = _phase(self._rows, run[mine])
+        _, self._phase = np.unique(key, return_inverse=True)
+        self._products = np.array([step.multiply_adds * products for step in profile.steps], np.int64)
+        self._computes = (self._rows["kind"] == COMPUTE) & (self._products[self._rows["step"]] > 0)
 
     def groups(self, keys: Numbers, path_keys: Numbers, count: int) -> list[tuple[int, ...]]:
         """Per group: critical, phase, work, busy, workers, intervals, instances, tiles, first."""
@@ -294,6 +318,7 @@ class _Sums:
             instances,
             tiles,
             np.where(first == np.iinfo(np.int64).max, 0, first),
+            self._multiply_adds(own, count),
         )
         return [tuple(int(column[index]) for column in columns) for index in range(count)]
 
@@ -309,6 +334,13 @@ class _Sums:
         np.maximum.at(longest, keys // 65536, sums)
         return _add(group_of, longest, count), np.bincount(group_of, minlength=count)
 
+    def _multiply_adds(self, own: Numbers, count: int) -> Numbers:
+        """Per group: those of the step instances in which it computes, each once."""
+        rows = self._computes
+        pairs = np.stack([own[rows], self._phase[rows], self._rows["step"][rows].astype(np.int64)])
+        distinct = np.unique(pairs, axis=1)
+        return _add(distinct[0], self._products[distinct[2]], count)
+
     def finish(
         self,
         name: str,
@@ -322,6 +354,7 @@ class _Sums:
         instances: int,
         tiles: int,
         first: int,
+        multiply_adds: int,
     ) -> Group:
         """The group; its phase cycles are compared with those of `of_tiles` tiles."""
         whole = phase * of_tiles
@@ -336,6 +369,8 @@ class _Sums:
             instances,
             tiles,
             first,
+            multiply_adds,
+            peak=multiply_adds / (PEAK * whole) if whole else 0.0,
             share=critical / self._cycles if self._cycles else 0.0,
             utilisation=busy / whole if whole else 0.0,
             worker_utilisation=workers / (WORKERS * whole) if whole else 0.0,

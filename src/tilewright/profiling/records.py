@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from .products import METADATA
+
 SUPERVISOR = 0
 """Context of the intervals that divide a tile's time without gap or overlap; 1..6 are the workers'."""
 CONTEXTS = 7
@@ -91,6 +93,12 @@ class Step:
     operation: str = ""
     kernel: str = ""
     metadata: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of all tiles in one instance, as the metadata say; 0 if they do not."""
+        text = dict(self.metadata).get(METADATA, "").replace(",", "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
 @dataclass(frozen=True, eq=False)

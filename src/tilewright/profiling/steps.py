@@ -8,8 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from tilewright.ipu21.isa.decode import InvalidInstruction, decode
+from tilewright.package.program_info import StepInfo
 from tilewright.package.records import NO_MARKS, Image, Package
 
+from .products import METADATA, multiply_adds
 from .records import Step
 
 _OPERATION = re.compile(r"^\s*%(\S+) = (.*?)\s*$")
@@ -24,17 +26,47 @@ def describe_steps(package: Package) -> list[Step]:
     operations = _operations(package)
     kernels = _kernels(package)
     live = package.debug.live if package.debug is not None else []
+    known = package.debug.program if package.debug is not None else None
+    products = _products(package)
     steps = []
     for number, step in enumerate(package.profile.steps):
-        operation = _owner(step.name, operations) if step.kind != "host" else ""
+        info = known.steps[number] if known is not None else StepInfo()
+        operation = info.operation
+        if not operation and step.kind != "host":
+            operation = _owner(step.name, operations)
         metadata = []
         if operation in operations:
             metadata.append(("expression", operations[operation]))
+        if info.cycles:
+            metadata.append(("predicted", f"{info.cycles:,.0f}"))
+        if info.detail:
+            metadata.append(("detail", info.detail))
+        if products[number]:
+            metadata.append((METADATA, f"{products[number]:,}"))
         if number < len(live) and live[number]:
             metadata.append(("live", ", ".join(live[number])))
         kernel = "+".join(kernels[number]) if step.kind in ("compute", "copy") else step.kind
-        steps.append(Step(step.name, step.kind, operation, kernel or step.kind, tuple(_bounded(metadata))))
+        kernel = kernel or info.kernel or step.kind
+        steps.append(Step(step.name, step.kind, operation, kernel, tuple(_bounded(metadata))))
     return steps
+
+
+def _products(package: Package) -> list[int]:
+    """Multiply-adds of each step: an operation's are dealt out over its steps that multiply."""
+    result = [0] * len(package.profile.steps)
+    if package.debug is None or package.debug.program is None:
+        return result
+    steps = package.debug.program.steps
+    for operation, count in multiply_adds(package.debug.graph).items():
+        own = [
+            number
+            for number, step in enumerate(steps)
+            if step.operation == operation and package.profile.steps[number].kind == "compute"
+        ]
+        chosen = [number for number in own if "gemm" in steps[number].kernel] or own[:1]
+        for place, number in enumerate(chosen):
+            result[number] += count * (place + 1) // len(chosen) - count * place // len(chosen)
+    return result
 
 
 def _bounded(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -51,6 +51,8 @@ def group_data(group: Group) -> dict[str, Any]:
         "worker_cycles": group.workers,
         "utilisation": round(group.utilisation, 6),
         "worker_utilisation": round(group.worker_utilisation, 6),
+        "multiply_adds": group.multiply_adds,
+        "peak_share": round(group.peak, 6),
         "intervals": group.intervals,
         "instances": group.instances,
         "tiles": group.tiles,

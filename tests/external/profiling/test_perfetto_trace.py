@@ -93,6 +93,7 @@ def test_the_critical_path_tells_of_its_steps() -> None:
         "operation": "mm",
         "kernel": "gemm_f16",
         "expression": "matmul(%x, %w)",
+        "multiply-adds": "4,992",
         "tile": 70,
     } in annotations
 

@@ -21,7 +21,13 @@ HOSTILE = [
 STEPS = [
     Step("input", "host", "", "host"),
     Step("mm.receive", "exchange", "mm", "exchange", (("expression", "matmul(%x, %w)"),)),
-    Step("mm.multiply", "compute", "mm", "gemm_f16", (("expression", "matmul(%x, %w)"),)),
+    Step(
+        "mm.multiply",
+        "compute",
+        "mm",
+        "gemm_f16",
+        (("expression", "matmul(%x, %w)"), ("multiply-adds", "4,992")),
+    ),
     Step("gelu.gelu", "compute", "gelu", "gelu_f16"),
     Step("output", "host", "", "host"),
 ]
@@ -104,6 +110,26 @@ def large_profile(blocks: int) -> Profile:
     run = Run(cycles, many, np.concatenate(bars))
     plain = sample_profile(1)
     return Profile(plain.digest, "large", plain.compiler, "sim", plain.clock_hz, True, steps, [run])
+
+
+def looped_profile(times: int) -> Profile:
+    """The sample's device steps `times` times in one run, as by a loop in the program."""
+    one = sample_run(0)
+    host = np.isin(one.intervals["step"], (0, 4))
+    parts, bars = [], []
+    for time in range(times):
+        rows = one.intervals[~host].copy()
+        barriers = one.barriers.copy()
+        rows["instance"] = time
+        for name, table in (("begin", rows), ("end", rows), ("last", barriers), ("release", barriers)):
+            table[name] += 300 * time
+        parts.append(rows)
+        bars.append(barriers)
+    rows = np.concatenate(parts)
+    rows = rows[np.lexsort((rows["begin"], rows["context"], rows["tile"]))]
+    plain = sample_profile(1)
+    run = Run(300 * (times - 1) + 217, rows, np.concatenate(bars))
+    return Profile(plain.digest, "looped", plain.compiler, "sim", plain.clock_hz, True, plain.steps, [run])
 
 
 def _place(tile: NDArray[np.uint16]) -> NDArray[np.uint16]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, browser, find_chromium
-from profile_sample import HOSTILE, hostile_profile, large_profile, sample_profile
+from profile_sample import HOSTILE, hostile_profile, large_profile, looped_profile, sample_profile
 
 from tilewright.profiling import Profile, query
 from tilewright.profiling.page import render
@@ -55,9 +55,12 @@ def shown_time(page: Browser) -> tuple[float, float] | None:
     return None if text is None else tuple(map(float, text.split("-")))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("key", ["step", "operation", "kernel", "kind", "phase", "tile", "run"])
-def test_the_table_shows_what_the_query_prints(chromium: Browser, tmp_path: Path, key: str) -> None:
-    profile = sample_profile(2)
+@pytest.mark.parametrize("key", ["step", "operation", "kernel", "kind", "phase", "tile", "run", "expression"])
+@pytest.mark.parametrize("looped", [False, True])
+def test_the_table_shows_what_the_query_prints(
+    chromium: Browser, tmp_path: Path, key: str, looped: bool
+) -> None:
+    profile = looped_profile(5) if looped else sample_profile(2)
     chromium.open(write(profile, tmp_path), f"#group={key}")
     shown = table(chromium)
     result = query(profile, key)
@@ -71,6 +74,7 @@ def test_the_table_shows_what_the_query_prints(chromium: Browser, tmp_path: Path
             "busy": group.busy,
             "used": pytest.approx(group.utilisation),
             "workersUsed": pytest.approx(group.worker_utilisation),
+            "peak": pytest.approx(group.peak),
             "tiles": group.tiles,
         }
     assert list(shown)[:-1] == [group.name for group in result.groups], "in the same order"
@@ -213,3 +217,32 @@ def test_a_full_chip_opens_in_time(chromium: Browser, tmp_path: Path) -> None:
     )
     print(f"{frame:.0f} ms from key to picture")
     assert frame < 300
+
+
+def test_the_flame_view_divides_the_device_cycles(chromium: Browser, tmp_path: Path) -> None:
+    profile = sample_profile(2)
+    chromium.open(write(profile, tmp_path))
+    text = "document.getElementById('flametext').textContent"
+    assert chromium.evaluate(text).startswith(f"all: {profile.cycles:,} critical cycles, 100.0%.")
+    operations = {group.name: group for group in query(profile, "operation").groups}
+    chromium.open(write(profile, tmp_path), "#flame=mm")
+    assert chromium.evaluate(text).startswith(f"mm: {operations['mm'].critical:,} critical cycles")
+    choose(chromium, "flameby", "busy cycles of all tiles")
+    assert chromium.evaluate(text).startswith(f"mm: {operations['mm'].busy:,} busy cycles of all tiles")
+    # A click on the first row goes back to everything; one on the widest operation looks into it.
+    click = (
+        "(() => { const c = document.getElementById('flame'), box = c.getBoundingClientRect();"
+        "c.dispatchEvent(new MouseEvent('click', {clientX: box.left + 3, clientY: box.top + %d})); })()"
+    )
+    chromium.evaluate(click % 5)
+    chromium.settle()
+    assert chromium.evaluate(text).startswith("all: ")
+    chromium.evaluate(click % 26)
+    chromium.settle()
+    assert "flame=mm" in chromium.evaluate("location.hash") and chromium.complaints() == []
+
+
+def test_hostile_names_in_the_flame_view_stay_text(chromium: Browser, tmp_path: Path) -> None:
+    chromium.open(write(hostile_profile(), tmp_path), "#flame=" + HOSTILE[0])
+    assert chromium.evaluate("document.title") != "owned" and chromium.complaints() == []
+    assert len(chromium.requests()) == 1

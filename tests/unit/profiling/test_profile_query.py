@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profile_sample import large_profile, sample_profile
+from profile_sample import large_profile, looped_profile, sample_profile
 
 from tilewright.errors import UsageError
 from tilewright.profiling import KEYS, KINDS, SORTS, Profile, query
@@ -154,3 +154,43 @@ def test_a_chip_full_of_tiles_adds_up() -> None:
         result = query(profile, key)
         assert sum(group.critical for group in result.groups) == profile.cycles
         assert sum(group.work for group in result.groups) == result.total.work
+
+
+def test_metadata_group_and_choose_like_any_other_key() -> None:
+    profile = sample_profile(2)
+    groups = {group.name: group for group in query(profile, "expression").groups}
+    operations = {group.name: group for group in query(profile, "operation").groups}
+    assert set(groups) == {"matmul(%x, %w)", "(missing)"}
+    assert groups["matmul(%x, %w)"].critical == operations["mm"].critical
+    assert sum(group.critical for group in groups.values()) == profile.cycles
+    chosen = query(profile, "step", where=["expression=matmul*"])
+    assert {group.name for group in chosen.groups} == {"1 mm.receive", "2 mm.multiply"}
+    rest = query(profile, "step", where=["expression=(missing)"])
+    assert rest.total.critical + chosen.total.critical == profile.cycles
+    with pytest.raises(UsageError, match=r"known: .*expression"):
+        query(profile, "colour")
+    with pytest.raises(UsageError, match=r"known: .*expression"):
+        query(profile, "step", where=["colour=red"])
+
+
+def test_share_of_what_the_matrix_units_could_do() -> None:
+    groups = {group.name: group for group in query(sample_profile(2), "step").groups}
+    multiply = groups["2 mm.multiply"]
+    # Three tiles, 78 cycles each time, 64 multiply-adds per cycle: 14,976 at most.
+    assert multiply.multiply_adds == 2 * 4992 and multiply.peak == pytest.approx(1 / 3)
+    assert groups["3 gelu.gelu"].multiply_adds == 0 and groups["3 gelu.gelu"].peak == 0
+    assert query(sample_profile(2), "tile").total.multiply_adds == 0
+    assert query(sample_profile(2), "kind").total.multiply_adds == 2 * 4992
+
+
+def test_every_repetition_of_a_loop_is_counted() -> None:
+    profile = looped_profile(12)
+    phases = query(profile, "phase", sort="first")
+    assert phases.found >= 3 * 12
+    assert sum(group.critical for group in phases.groups) == profile.cycles == 300 * 11 + 217
+    assert sum(name.name.startswith("2 mm.multiply") for name in phases.groups) == 12
+    steps = {group.name: group for group in query(profile, "step").groups}
+    assert steps["2 mm.multiply"].phase == 12 * 78 and steps["2 mm.multiply"].instances == 12
+    assert steps["2 mm.multiply"].peak == pytest.approx(1 / 3)
+    third = query(profile, "step", where=["instance=2"])
+    assert {group.instances for group in third.groups if group.phase} == {1}

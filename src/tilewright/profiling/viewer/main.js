@@ -1,6 +1,7 @@
 // What is shown, kept in the address so that a link leads back to it; and the controls.
 
-const GROUPS = ["step", "operation", "kernel", "kind", "phase", "tile", "run"];
+const KEYS = ["step", "operation", "kernel", "kind", "phase", "tile", "run"];
+const GROUPS = [...new Set([...KEYS, ...header.steps.flatMap((step) => step.metadata.map(([name]) => name))])];
 const MEASURES = ["busy", "compute", "exchange", "synchronisation", "idle", "control", "critical", "workers", "host"];
 
 class State {
@@ -15,6 +16,9 @@ class State {
     this.filter = "";
     this.measure = "busy";
     this.chipscope = "all";
+    this.flameby = FLAMES[0];
+    this.flamescope = "all";
+    this.flame = "";
     this.search = "";
     this.chosen = null;
     this.theme = "";
@@ -60,7 +64,8 @@ class State {
     if (this.low > 0 || this.high < header.span) parts.set("time", `${Math.round(this.low)}-${Math.round(this.high)}`);
     parts.set("tiles", this.tiles.join(","));
     for (const [key, plain] of [["group", "step"], ["sort", "critical"], ["scope", "all"], ["filter", ""],
-      ["measure", "busy"], ["chipscope", "all"], ["search", ""], ["theme", ""]]) {
+      ["measure", "busy"], ["chipscope", "all"], ["flameby", FLAMES[0]], ["flamescope", "all"], ["flame", ""],
+      ["search", ""], ["theme", ""]]) {
       if (this[key] !== plain) parts.set(key, this[key]);
     }
     if (look.by !== "kind") parts.set("colour", look.by);
@@ -74,6 +79,9 @@ class State {
     oneOf("sort", COLUMNS.map((column) => column[0]));
     oneOf("scope", ["all", "view"]);
     oneOf("chipscope", ["all", "view"]);
+    oneOf("flamescope", ["all", "view"]);
+    oneOf("flameby", FLAMES);
+    this.flame = (parts.get("flame") || "").slice(0, 2000);
     oneOf("measure", MEASURES);
     oneOf("theme", ["dark", "light"]);
     if (["kind", "operation", "kernel", "step"].includes(parts.get("colour"))) look.by = parts.get("colour");
@@ -129,6 +137,7 @@ async function start() {
   const slow = () => {
     if (state.scope === "view") table.update();
     if (state.chipscope === "view") chip.update();
+    if (state.flamescope === "view") flame.update();
   };
   // One drawing per frame, however many events; sums of the time shown when the hand rests.
   const changed = () => {
@@ -137,6 +146,7 @@ async function start() {
       timeline.draw();
       chip.draw();
       table.draw();
+      flame.draw();
       drawLegend(state, changed);
     });
     clearTimeout(later);
@@ -147,11 +157,13 @@ async function start() {
   const timeline = new Timeline(index, state, changed);
   const chip = new ChipMap(index, state, changed);
   const table = new SumTable(index, state, changed);
+  const flame = new Flame(index, state, changed);
   state.timeline = timeline;
-  controls(state, timeline, chip, table, changed);
+  controls(state, timeline, chip, table, flame, changed);
   describeProfile(index);
   chip.update();
   table.update();
+  flame.update();
   changed();
   requestAnimationFrame(() => {
     document.body.dataset.state = "ready";
@@ -203,7 +215,7 @@ function drawLegend(state, changed) {
   });
 }
 
-function controls(state, timeline, chip, table, changed) {
+function controls(state, timeline, chip, table, flame, changed) {
   const by = (id) => document.getElementById(id);
   options("colour", ["kind", "operation", "kernel", "step"], look.by, (value) => {
     look.by = value;
@@ -221,7 +233,12 @@ function controls(state, timeline, chip, table, changed) {
     chip.update();
     changed();
   });
-  for (const [id, panel] of [["scope", table], ["chipscope", chip]]) {
+  options("flameby", FLAMES, state.flameby, (value) => {
+    state.flameby = value;
+    flame.update();
+    changed();
+  });
+  for (const [id, panel] of [["scope", table], ["chipscope", chip], ["flamescope", flame]]) {
     by(id).value = state[id];
     by(id).addEventListener("change", () => {
       state[id] = by(id).value;
@@ -280,6 +297,7 @@ function controls(state, timeline, chip, table, changed) {
     state.fromHash(location.hash);
     table.update();
     chip.update();
+    flame.update();
     changed();
   });
 }

@@ -2,26 +2,30 @@
 
 const BUSY = header.kinds.map((kind) => kind.busy);
 const IDLE = header.kinds.findIndex((kind) => kind.name === "idle");
+const COMPUTE = header.kinds.findIndex((kind) => kind.name === "compute");
 const WORKERS = 6;
 
 // How rows are grouped: number(s) per row, and the name of a number.
 function grouping(index, key) {
-  const named = (field) => {
+  const named = (nameOf) => {
     const names = [], of = [];
     for (const step of header.steps) {
-      const name = step[field] || `(${step.kind})`;
+      const name = nameOf(step);
       if (!names.includes(name)) names.push(name);
       of.push(names.indexOf(name));
     }
     return { of: (row) => of[row.step], name: (id) => names[id], steps: (id) => of.map((other) => other === id) };
   };
-  if (key === "kernel" || key === "operation") return named(key);
+  if (key === "kernel" || key === "operation") return named((step) => step[key] || `(${step.kind})`);
   if (key === "step") {
     return { of: (row) => row.step, name: stepName, steps: (id) => header.steps.map((_, step) => step === id) };
   }
   if (key === "kind") return { of: (row) => row.kind, name: (id) => header.kinds[id].name, kind: (id) => id };
   if (key === "tile") return { of: (row) => row.tile, name: (id) => `tile ${id}`, tile: (id) => id };
   if (key === "run") return { of: (row) => row.run, name: (id) => `run ${id}` };
+  if (key !== "phase") {
+    return named((step) => (step.metadata.findLast(([name]) => name === key) || ["", "(missing)"])[1]);
+  }
   return {
     of: (row) => row.phase,
     name: (id) => phaseName(index.phases[id]),
@@ -42,7 +46,7 @@ function phaseName(phase) {
 }
 
 function emptySums() {
-  return { critical: 0, phase: 0, work: 0, busy: 0, workers: 0, first: Infinity, tiles: new Set() };
+  return { critical: 0, phase: 0, work: 0, busy: 0, workers: 0, products: 0, first: Infinity, tiles: new Set() };
 }
 
 // Groups of all rows that overlap [low, high), their lengths cut to it.
@@ -56,6 +60,7 @@ function sumUp(index, key, low, high) {
     return found;
   };
   const longest = new Map(), longestTotal = new Map();
+  const multiplied = new Set(), multipliedTotal = new Set();
   let mine = new Map(), mineTotal = new Map();
   const fold = (from, into) => {
     for (const [pair, cycles] of from) if (cycles > (into.get(pair) || 0)) into.set(pair, cycles);
@@ -88,6 +93,10 @@ function sumUp(index, key, low, high) {
       }
       if (row.kind !== IDLE) {
         const pair = id * phases + row.phase;
+        if (row.kind === COMPUTE && header.steps[row.step].products && key !== "tile") {
+          multiplied.add(pair);
+          multipliedTotal.add(row.phase);
+        }
         mine.set(pair, (mine.get(pair) || 0) + cycles);
         mineTotal.set(row.phase, (mineTotal.get(row.phase) || 0) + cycles);
       }
@@ -109,6 +118,9 @@ function sumUp(index, key, low, high) {
   });
   for (const [pair, cycles] of longest) group(Math.floor(pair / phases)).phase += cycles;
   for (const cycles of longestTotal.values()) total.phase += cycles;
+  const products = (phase) => header.steps[index.phases[phase].step].products;
+  for (const pair of multiplied) group(Math.floor(pair / phases)).products += products(pair % phases);
+  for (const phase of multipliedTotal) total.products += products(phase);
   const all = total.tiles.size || 1;
   const rows = [...groups].map(([id, sums]) => finish(by.name(id), id, sums, key === "tile" ? 1 : all));
   return { by, rows, total: finish("total", -1, total, all) };
@@ -137,6 +149,7 @@ function finish(name, id, sums, tiles) {
     tiles: sums.tiles.size,
     first: sums.first === Infinity ? 0 : sums.first,
     share: header.cycles ? sums.critical / header.cycles : 0,
+    peak: whole ? sums.products / (header.peak * whole) : 0,
     used: whole ? sums.busy / whole : 0,
     workersUsed: whole ? sums.workers / (WORKERS * whole) : 0,
   };

@@ -9,8 +9,10 @@ const COLUMNS = [
   ["busy", "busy", "Work without waiting"],
   ["used", "used", "Share of all tiles' phase cycles in which they do not wait"],
   ["workersUsed", "workers", "The same of the six workers of each tile"],
+  ["peak", "of peak", "Multiply-adds as a share of what the matrix units of all tiles could do in the phase cycles"],
   ["tiles", "tiles", "Tiles that take part"],
 ];
+const SHARES = new Set(["share", "used", "workersUsed", "peak"]);
 const RISING = new Set(["name", "first"]);
 const ROWS_SHOWN = 200;
 
@@ -70,7 +72,7 @@ class SumTable {
     for (const [key] of COLUMNS) {
       const value = row[key];
       const cell = element("td", key === "name" ? short(value, 120)
-        : ["share", "used", "workersUsed"].includes(key) ? percent(value) : count(value), line);
+        : key === "peak" && !value ? "" : SHARES.has(key) ? percent(value) : count(value), line);
       cell.dataset.key = key;
       if (key === "name") cell.title = value;
       if (key === "share") {

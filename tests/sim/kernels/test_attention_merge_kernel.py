@@ -1,0 +1,120 @@
+"""The merge of partial attention outputs against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from guarded_runs import guarded
+from kernel_runs import DATA, call, halves, run, twice
+from numpy.typing import NDArray
+
+from tilewright.ipu21.kernels import attention_merge
+from tilewright.ipu21.machine.memory import REGION1_BASE
+
+pytestmark = pytest.mark.sim
+
+OUT, PARTIAL, STATES = DATA, REGION1_BASE, REGION1_BASE + 0x40000
+WORKER_STACKS = (0x58000, 0x6E0)
+
+
+class Case:
+    """`spare` rows between panels and parts, and bytes between states, beyond what is needed."""
+
+    def __init__(
+        self, rows: int, panels: int, parts: int, *, spare: int = 0, shift: int = 0, partial: int = PARTIAL
+    ) -> None:
+        random = np.random.default_rng(100 * rows + panels)
+        self.held = halves(10 * parts + rows, parts, panels + spare, rows + spare, 16, scale=4)
+        self.partial = self.held[:, :panels, :rows]
+        self.held_states = np.zeros((parts, rows + spare, 2), np.float32)
+        self.held_states[:, :, 0] = random.standard_normal((parts, rows + spare)) * 3
+        self.held_states[:, :, 1] = random.uniform(1, 50, (parts, rows + spare))
+        self.places = {"out": OUT + shift, "partial": partial + shift, "states": STATES + shift}
+        self.scalars = {"rows": rows, "panels": panels, "parts": parts}
+        self.strides = {
+            "panel_stride": 32 * (rows + spare),
+            "part_stride": 32 * (rows + spare) * (panels + spare),
+            "state_stride": 8 * (rows + spare),
+        }
+
+    @property
+    def arguments(self) -> dict[str, int]:
+        return self.places | self.scalars | self.strides
+
+    @property
+    def inputs(self) -> list[tuple[int, NDArray[np.generic]]]:
+        return [(self.places["partial"], self.held), (self.places["states"], self.held_states)]
+
+    @property
+    def expected(self) -> NDArray[np.float16]:
+        return attention_merge.reference(self.partial, self.held_states[:, : self.scalars["rows"]])
+
+    def check(self) -> None:
+        out, expected = self.places["out"], self.expected
+        outputs = [(out, expected.nbytes), WORKER_STACKS]
+        outcome = run(attention_merge.SYMBOL, self.arguments, self.inputs, outputs)
+        np.testing.assert_array_equal(outcome.array(out, expected), expected)
+        assert outcome.cycles == attention_merge.cycles(**self.scalars)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 9, 13, 20])
+@pytest.mark.parametrize("panels", [1, 2, 3, 5])
+def test_shapes(rows: int, panels: int) -> None:
+    for parts in (1, 2, 3, 7):
+        Case(rows, panels, parts).check()
+        Case(rows, panels, parts, spare=1, partial=DATA + 0x8000).check()
+
+
+def test_most_parts() -> None:
+    Case(7, 1, attention_merge.MAXIMUM_PARTS).check()
+
+
+def test_no_work() -> None:
+    for rows, panels in ((0, 3), (7, 0), (0, 0)):
+        Case(rows, panels, 2).check()
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+def test_no_races_and_nothing_unwritten(rows: int) -> None:
+    case = Case(rows, 3, 4)
+    result = guarded(attention_merge.SYMBOL, case.arguments, case.inputs)
+    np.testing.assert_array_equal(result.read(OUT, case.expected.shape, np.float16), case.expected)
+
+
+def test_parts_and_rows_that_do_not_count() -> None:
+    """A part without columns has no weight; a row without any part is 0."""
+    case = Case(7, 2, 3)
+    case.held_states[1, :4] = (-65504, 0)
+    case.held_states[:, 5] = (-65504, 0)
+    case.held[1, :, :4] = 0
+    case.held[:, :, 5] = 0
+    case.check()
+    assert np.all(case.expected[:, 5] == 0)
+    assert np.all(np.isfinite(case.expected))
+
+
+def test_against_double() -> None:
+    case = Case(9, 4, 6)
+    states = case.held_states.astype(np.float64)
+    weights = np.exp(states[:, :, 0] - states[:, :, 0].max(axis=0))
+    weights /= (weights * states[:, :, 1]).sum(axis=0)
+    terms = weights[:, None, :, None] * case.partial.astype(np.float64)
+    # Half an ulp for each weight, product and the result.
+    bound = 2.0**-11 * (2.1 * np.abs(terms).sum(axis=0) + np.abs(terms.sum(axis=0))) + 2.0**-24
+    assert np.all(np.abs(case.expected - terms.sum(axis=0)) <= bound)
+
+
+def test_a_call_does_not_depend_on_the_one_before() -> None:
+    cases = [Case(7, 3, 4), Case(2, 1, 2, shift=0x8000)]
+    image = twice(attention_merge.SYMBOL, [case.arguments for case in cases])
+    outputs = [(case.places["out"], case.expected.nbytes) for case in cases]
+    inputs = [item for case in cases for item in case.inputs]
+    outcome = call(image, "driver", {}, inputs, [*outputs, WORKER_STACKS])
+    for case in cases:
+        np.testing.assert_array_equal(outcome.array(case.places["out"], case.expected), case.expected)
+
+
+def test_formula_takes_arrays() -> None:
+    rows = np.array([0, 1, 9, 48])
+    each = [int(attention_merge.cycles(int(r), 3, 4)) for r in rows]
+    assert attention_merge.cycles(rows, 3, 4).tolist() == each

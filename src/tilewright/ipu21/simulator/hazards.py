@@ -23,7 +23,7 @@ from tilewright.ipu21.machine.memory import (
 from tilewright.ipu21.machine.topology import RECEIVE_GUARD
 
 from .listening import check_listening
-from .traffic import PAIRED, Traffic
+from .traffic import PAIRED, Traffic, key
 
 _FIRST_INTERLEAVED = REGION1_BASE // ELEMENT_BYTES
 
@@ -136,24 +136,27 @@ def _unscheduled(pieces: NDArray[np.void], receiving: NDArray[np.int64], active:
 
 def _heard_by_others(traffic: Traffic, pieces: NDArray[np.void]) -> None:
     """A tile hears its own words only as one of several receivers."""
-    own = pieces["source"] == pieces["destination"]
-    others = pieces[~own & np.isin(pieces["run"], pieces["run"][own])]
-    for piece in pieces[own]:
-        end = piece["read_event"] + piece["items"]
-        with_it = (
-            (others["run"] == piece["run"])
-            & (others["read_event"] < end)
-            & (others["read_event"] + others["items"] > piece["read_event"])
+    is_own = pieces["source"] == pieces["destination"]
+    if not is_own.any():
+        return
+    own, others = pieces[is_own], pieces[~is_own]
+    begin = key(others["run"], others["read_event"])
+    order = np.argsort(begin)
+    begin = begin[order]
+    end = np.maximum.accumulate(key(others["run"], others["read_event"] + others["items"])[order])
+    last = np.searchsorted(begin, key(own["run"], own["read_event"] + own["items"]), "left") - 1
+    reached = end[np.maximum(last, 0)] if len(end) else np.zeros(len(own), np.int64)
+    alone = (last < 0) | (reached <= key(own["run"], own["read_event"]))
+    if alone.any():
+        piece = own[int(np.argmax(alone))]
+        run = traffic.runs[piece["run"]]
+        raise SimulationError(
+            f"{piece['items']} items are heard by nobody but the tile that sends them",
+            tile=int(piece["source"]),
+            address=int(run["pc"]),
+            event=int(piece["read_event"]),
+            hint="copy within the tile; a tile hears itself only beside another receiver",
         )
-        if not with_it.any():
-            run = traffic.runs[piece["run"]]
-            raise SimulationError(
-                f"{piece['items']} items are heard by nobody but the tile that sends them",
-                tile=int(piece["source"]),
-                address=int(run["pc"]),
-                event=int(piece["read_event"]),
-                hint="copy within the tile; a tile hears itself only beside another receiver",
-            )
 
 
 def _windows(pieces: NDArray[np.void], receiving: NDArray[np.int64], close: NDArray[np.int64]) -> None:

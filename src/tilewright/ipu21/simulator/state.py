@@ -112,7 +112,13 @@ ASSISTANCE = POINTERS + 12
 SPANS = POINTERS + 10
 TOUCHED = POINTERS + 15
 
-STATE_WORDS = POINTERS + 16
+PENDING = POINTERS + 16
+"""Workers that a native function has run to their exits, which lie ahead of the present cycle."""
+EXITS = POINTERS + 16
+"""Of context c at EXITS + EXIT_FIELDS * c: exit cycle + 1 (0: none), issues, verdict, address behind the exit."""
+EXIT_FIELDS = 4
+
+STATE_WORDS = EXITS + EXIT_FIELDS * CONTEXTS
 
 NEVER = -(1 << 40)
 """A cycle before every other."""

@@ -32,14 +32,15 @@ def multiply_halves(
     for first in range(0, 8 * sets, 8):
         for unit in range(first, first + units):
             entry = base + unit
-            dot = a * weights[entry] + b * weights[entry + 16]
-            dot += c * weights[entry + 32] + d * weights[entry + 48]
             work = single_at(accumulators, 2 * unit)
+            total = single_at(accumulators, 2 * unit + 1) if phase == 0 else work
+            total += a * weights[entry]
+            total += b * weights[entry + 16]
+            total += c * weights[entry + 32]
+            total += d * weights[entry + 48]
+            accumulators[2 * unit] = total + 0.0
             if phase == 0:
-                accumulators[2 * unit] = single_at(accumulators, 2 * unit + 1) + dot
                 accumulators[2 * unit + 1] = work
-            else:
-                accumulators[2 * unit] = work + dot
     return 0
 
 
@@ -48,19 +49,16 @@ def multiply_all_halves(x0: int, x1: int, phase: int, accumulators: Singles, wei
     a, b = half_value(x0 & 0xFFFF), half_value(x0 >> 16)
     c, d = half_value(x1 & 0xFFFF), half_value(x1 >> 16)
     base = 64 * phase
-    if phase == 0:
-        for unit in range(16):
-            dot = a * weights[unit] + b * weights[unit + 16]
-            dot += c * weights[unit + 32] + d * weights[unit + 48]
-            work = accumulators[2 * unit]
-            accumulators[2 * unit] = single_at(accumulators, 2 * unit + 1) + dot
-            accumulators[2 * unit + 1] = work
-    else:
-        for unit in range(16):
-            entry = base + unit
-            dot = a * weights[entry] + b * weights[entry + 16]
-            dot += c * weights[entry + 32] + d * weights[entry + 48]
-            accumulators[2 * unit] = single_at(accumulators, 2 * unit) + dot
+    source = 1 if phase == 0 else 0
+    for unit in range(16):
+        entry = base + unit
+        total = single_at(accumulators, 2 * unit + source) + a * weights[entry]
+        total += b * weights[entry + 16]
+        total += c * weights[entry + 32]
+        total += d * weights[entry + 48]
+        if phase == 0:
+            accumulators[2 * unit + 1] = accumulators[2 * unit]
+        accumulators[2 * unit] = total + 0.0
     return 0
 
 

@@ -21,6 +21,7 @@ from ..instruction_tables import (
     INFO_SLOTS,
     instruction_tables,
 )
+from . import reasons
 from .library import PAIR, wrapper_name
 from .lowering import Lowering
 from .memory import COLD, MemoryEmitter
@@ -154,7 +155,7 @@ class AuxEmitter(MemoryEmitter):
         build = self.builder
         number = 0x100 + op.immediate
         if number >= 0x110 or not csr_exists_for_worker(number):
-            build.jump("bail")
+            build.jump(self.bail(reasons.CONTROL))
             return ""
         if op.function == codes.UGET:
             return build.op(f"trunc i64 {build.load('i64', self.csr(number))} to i32")
@@ -205,7 +206,7 @@ class AuxEmitter(MemoryEmitter):
         build = self.builder
         both = build.call(PAIR, wrapper_name(op.group, op.function), arguments)
         fault = build.op(f"extractvalue {PAIR} {both}, 1")
-        self.bail_if(build.op(f"icmp ne i64 {fault}, 0"))
+        self.bail_if(build.op(f"icmp ne i64 {fault}, 0"), reasons.EXCEPTION)
         return build.op(f"extractvalue {PAIR} {both}, 0")
 
     @staticmethod

@@ -6,6 +6,7 @@ from .. import codes
 from .. import state as at
 from ..engine_registers import COUNT_HIGH, COUNT_LOW, FP_CTL, PC, REPEAT_COUNT, REPEAT_END, REPEAT_FIRST
 from ..instruction_tables import INFO_A_REGISTER, INFO_LANES, instruction_tables
+from . import reasons
 from . import scratch as sc
 from .accesses import Analysis
 from .auxiliary import csr_exists_for_worker
@@ -13,8 +14,10 @@ from .lowering import Lowering
 from .matrix import MatrixEmitter, mode_of
 from .operands import Value
 from .program import Block, Operation, Program, Step
-from .scratch import GENERAL
+from .scratch import FAST, GENERAL
 
+MOST_TARGETS = 64
+"""Targets of indirect branches that one translation knows."""
 SAVED_CSRS = 8
 """Workers' control registers below this number are restored when a launch is undone."""
 
@@ -58,15 +61,20 @@ class WorkerEmitter(MatrixEmitter):
         self.leaves = False
 
     def function(self, name: str) -> str:
-        """The whole function: (state, context, scratch) -> 0, or 1 if the launch must be undone."""
+        """The whole function: (state, context, scratch) -> 0, or why the launch must be undone: 2 for an infinity
+        or a NaN in fast code, 3 for a branch to code it does not know, 1 for anything else."""
         build = self.builder
         build.label("begin")
-        self.prepare(mode_of(self.program.steps(), self.fast_halves))
+        self.prepare(mode_of(self.program.steps(), self.fast_halves, self.flavour == FAST))
         build.jump(_label(self.program.entry))
         for block in self.program.blocks.values():
             self._block(block)
         if self.leaves:
             self._leave()
+        for reason in sorted(self.bail_reasons):
+            build.label(f"bail_{reason}")
+            build.store("i64", str(reason), build.at("%scratch", "i64", sc.REASON))
+            build.jump("bail")
         build.label("bail")
         some = build.op(f"icmp ne i64 {build.load('i64', '%specials')}, 0")
         build.end(f"ret i64 {build.op(f'select i1 {some}, i64 2, i64 1')}")
@@ -90,7 +98,7 @@ class WorkerEmitter(MatrixEmitter):
         build = self.builder
         limit = build.load("i64", build.at("%scratch", "i64", sc.LIMIT))
         total = build.op(f"add i64 {build.load('i64', '%issues')}, {more}")
-        self.bail_if(build.op(f"icmp sgt i64 {total}, {limit}"))
+        self.bail_if(build.op(f"icmp sgt i64 {total}, {limit}"), reasons.BUDGET)
 
     # ---- blocks
 
@@ -122,7 +130,7 @@ class WorkerEmitter(MatrixEmitter):
     def _fall_to(self, address: int) -> None:
         """The end of a block that goes on at an address."""
         if self.builder.closed or self.builder.dead:
-            self.builder.jump("bail")
+            self.builder.jump(self.bail(reasons.UNKNOWN_CODE))
             self.unpacked.clear()
             self.pending_issues = self.pending_slots = 0
             return
@@ -135,11 +143,12 @@ class WorkerEmitter(MatrixEmitter):
         self.flush()
 
     def _go(self, address: int) -> None:
-        self.builder.jump(_label(address) if address in self.program.blocks else "bail")
+        known = address in self.program.blocks
+        self.builder.jump(_label(address) if known else self.bail(reasons.UNKNOWN_CODE))
 
     def _step(self, step: Step) -> None:
         if step.faulty:
-            self.builder.jump("bail")
+            self.builder.jump(self.bail(reasons.UNKNOWN_CODE))
             return
         self.pending_issues += 1
         result = self.aux(step.aux) if step.aux is not None else None
@@ -157,7 +166,7 @@ class WorkerEmitter(MatrixEmitter):
                     self._control(step, op)
                     return
             else:
-                self.builder.jump("bail")
+                self.builder.jump(self.bail(reasons.UNKNOWN_CODE))
         self.land(result)
 
     def _word(self, op: Operation) -> None:
@@ -181,10 +190,10 @@ class WorkerEmitter(MatrixEmitter):
         number = op.word & 0xFF
         repeat = (REPEAT_COUNT, REPEAT_FIRST, REPEAT_END)
         if not csr_exists_for_worker(number):
-            build.jump("bail")
+            build.jump(self.bail(reasons.CONTROL))
         elif op.function == codes.PUT:
             if number >= SAVED_CSRS or number in repeat:
-                build.jump("bail")
+                build.jump(self.bail(reasons.CONTROL))
             else:
                 build.store("i64", self.read_m64(op.register(0)), self.csr(number))
         elif number == PC:
@@ -237,7 +246,7 @@ class WorkerEmitter(MatrixEmitter):
             self.leaves = True
             build.jump("leave")
         else:
-            build.jump("bail")
+            build.jump(self.bail(reasons.TRAP))
 
     def _jump_to(self, step: Step, target: int) -> None:
         self._settle()
@@ -258,7 +267,7 @@ class WorkerEmitter(MatrixEmitter):
         build.label(other)
 
     def _indirect(self, op: Operation) -> None:
-        """Only to addresses behind calls, the others are unknown code."""
+        """To addresses behind calls, and to those that such branches have gone to before."""
         build = self.builder
         target = self.read_m(op.register(0))
         self._settle()
@@ -266,12 +275,20 @@ class WorkerEmitter(MatrixEmitter):
         cases = " ".join(
             f"i32 {address}, label %{_label(address)}" for address in sorted(self.program.returns)
         )
-        build.end(f"switch i32 {target}, label %bail [{cases}]")
+        elsewhere = build.name("elsewhere")
+        build.end(f"switch i32 {target}, label %{elsewhere} [{cases}]")
+        build.label(elsewhere)
+        if len(self.program.returns) >= MOST_TARGETS:
+            build.jump(self.bail(reasons.INDIRECT))
+            return
+        build.store("i64", build.op(f"zext i32 {target} to i64"), build.at("%scratch", "i64", sc.TARGET))
+        build.end("ret i64 3")
 
     def _leave(self) -> None:
         build = self.builder
         build.label("leave")
-        self.bail_if(build.op(f"icmp ne i64 {build.load('i64', '%specials')}, 0"))
+        self.look_at_sums()
+        self.bail_if(build.op(f"icmp ne i64 {build.load('i64', '%specials')}, 0"), reasons.SPECIAL)
         self.store_back()
         self.store_accumulators()
         for place, name in (
@@ -306,7 +323,7 @@ class WorkerEmitter(MatrixEmitter):
         build.branch(build.op(f"icmp ne i64 {count}, 0"), enter, end)
         build.label(enter)
         if not step.body or any(item.faulty for item in step.body):
-            build.jump("bail")
+            build.jump(self.bail(reasons.UNKNOWN_CODE))
         else:
             self.within_budget(build.op(f"mul i64 {count}, {len(step.body)}"))
             self.begin(analysis, True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 from ...machine.memory import REGION1_BASE, TILE_BASE
 from .. import codes
 from ..instruction_tables import INFO_A_REGISTER, INFO_BROADCAST, INFO_LANES
+from . import reasons
 from .accesses import ADDRESS_BITS, Analysis, Group, Linear, Terms, Unknown, groups_of
 from .frame import Frame
 from .program import Operation
@@ -21,6 +22,7 @@ class MemoryEmitter(Frame):
     def __init__(self, wide_pairs: Set[int]) -> None:
         super().__init__(wide_pairs)
         self._safe: str | None = None
+        self.bail_reasons: set[int] = set()
         self.builder.allocas += [
             f"  %membias = sub i64 %memint, {TILE_BASE}",
             "  %mem = inttoptr i64 %membias to ptr",
@@ -40,10 +42,15 @@ class MemoryEmitter(Frame):
         self._groups = groups_of(analysis, repeated)
         self._owner = {index: group for group, members in self._groups for index in members}
 
-    def bail_if(self, condition: str) -> None:
+    def bail(self, reason: int) -> str:
+        """Label of the block that gives up the launch for a reason (see `reasons`)."""
+        self.bail_reasons.add(reason)
+        return f"bail_{reason}"
+
+    def bail_if(self, condition: str, reason: int) -> None:
         """Give up the launch if an i1 is true."""
         go_on = self.builder.name("ok")
-        self.builder.branch(condition, "bail", go_on, COLD)
+        self.builder.branch(condition, self.bail(reason), go_on, COLD)
         self.builder.label(go_on)
 
     def hoist(self, count: str) -> None:
@@ -150,7 +157,7 @@ class MemoryEmitter(Frame):
             self._region(first)
             less = build.op(f"sub i64 {count}, 1")
             self._region(build.op(f"add i64 {first}, {build.op(f'mul i64 {step}, {less}')}"))
-        self.bail_if(build.op(f"icmp ne i64 {bad}, 0"))
+        self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
 
     def _aligned(self, group: Group, first: str, step: str) -> None:
         """`first` is the address of the group's lowest byte."""
@@ -163,10 +170,10 @@ class MemoryEmitter(Frame):
             both = build.op(f"or i64 {place}, {step}") if step != "0" else place
             wrong = build.op(f"or i64 {wrong}, {build.op(f'and i64 {both}, {size - 1}')}")
         if wrong != "0":
-            self.bail_if(build.op(f"icmp ne i64 {wrong}, 0"))
+            self.bail_if(build.op(f"icmp ne i64 {wrong}, 0"), reasons.ALIGNMENT)
 
     def _region(self, address: str) -> None:
-        self.bail_if(self.builder.op(f"icmp ult i64 {address}, {REGION1_BASE}"))
+        self.bail_if(self.builder.op(f"icmp ult i64 {address}, {REGION1_BASE}"), reasons.REGION)
 
     def _pointer(self, address: str, size: int) -> str:
         """The next access of the stretch, at an i32 address: checked, recorded, and as a pointer."""
@@ -186,7 +193,7 @@ class MemoryEmitter(Frame):
             bad = build.call(
                 "i64", f"tw.runtime.{name}", f"ptr %scratch, i64 {low}, i64 {group.high - group.low}"
             )
-            self.bail_if(build.op(f"icmp ne i64 {bad}, 0"))
+            self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
         return build.op(f"getelementptr i8, ptr %mem, i64 {wide}")
 
     # ---- instructions
@@ -322,7 +329,7 @@ class MemoryEmitter(Frame):
             # Elements are 16 KiB, in region 1 every other 8 bytes of 32 KiB.
             mask = build.op(f"select i1 {low}, i32 {0xFFFFC000}, i32 {0xFFFF8008}")
             differ = build.op(f"and i32 {build.op(f'xor i32 {first}, {second}')}, {mask}")
-            self.bail_if(build.op(f"icmp eq i32 {differ}, 0"))
+            self.bail_if(build.op(f"icmp eq i32 {differ}, 0"), reasons.CONFLICT)
         build.label(skip)
 
     def _move(self, pair: int, index: int, stride: int, selector: int, size: int) -> None:
@@ -345,12 +352,12 @@ class MemoryEmitter(Frame):
         else:
             second, pair, stride = op.register(1), op.register(2), op.register(3)
         if pair >= 12:
-            build.jump("bail")
+            build.jump(self.bail(reasons.OPERAND))
             return
         self.unpack(pair)
         if stride & ~1 == pair:
             # The strides are read from the packed form; keep both for this once.
-            build.jump("bail")
+            build.jump(self.bail(reasons.OPERAND))
             return
         a0, a1, a2 = (self.field(pair, index) for index in range(3))
         if function == codes.LD2X64PACE:

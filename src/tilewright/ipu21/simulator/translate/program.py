@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -110,7 +111,7 @@ class Program:
     Attributes:
         entry: address of the first step.
         blocks: by address.
-        returns: addresses behind calls: where an indirect branch may go.
+        returns: addresses behind calls and other known targets: where an indirect branch may go.
         ranges: (address, words) of the code it was made from.
     """
 
@@ -194,14 +195,18 @@ def _falls_through(step: Step) -> bool:
     return not step.faulty and function not in (*ends, codes.TRAP)
 
 
-def program(code: Code, entry: int) -> Program:
+def program(code: Code, entry: int, targets: Iterable[int] = ()) -> Program:
     """Everything reachable from a worker entry. `code` holds region 0 in words.
+
+    Args:
+        targets: addresses that indirect branches are known to go to, beside those behind calls.
 
     Raises TooLarge.
     """
     steps: dict[int, Step] = {}
-    leaders, returns = {entry}, set()
-    pending = [entry]
+    returns = set(targets)
+    leaders = {entry, *returns}
+    pending = [entry, *returns]
     size = 0
     while pending:
         address = pending.pop()

@@ -14,8 +14,11 @@ from ...isa.meaning.bits import WORD, single_value
 from ...isa.meaning.float16 import half_value, round_half
 from ...isa.meaning.prng import seeded
 from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_END
-from ...machine.timing import WORKER_SLOTS
+from ...machine.timing import SUPERVISOR_LATENCY, WORKER_SLOTS
 from .. import state as at
+from ..codes import BR, BRI, BRNZDEC, GROUP_CONTROL, GROUP_WORDS, SYNC
+from ..engine_decode import find_form
+from ..engine_memory import immediate_of
 from ..engine_registers import (
     CCCSLOAD,
     FP_CLR,
@@ -27,7 +30,7 @@ from ..engine_registers import (
     clear_accumulators,
     csr_index,
 )
-from ..engine_worker import leave
+from ..instruction_tables import IMMEDIATE, INFO_GROUP, ROW
 from ..pointers import (
     accumulators,
     bytes_at,
@@ -35,20 +38,25 @@ from ..pointers import (
     integers_at,
     marks_at,
     memory_words,
+    tables,
     weight_words,
     words_at,
 )
 from ..stops import STOP_ASSISTANCE
+from . import reasons as why
 from . import scratch as sc
 
 GENERAL_BITS = 7 << 16 | 1 << 19
 """Bits of $FP_CTL that are zero in all but general code: rounding mode and stochastic rounding."""
+LOOK_AHEAD = 24
+"""Most instructions that are looked at between a launch and the wait for it."""
 GIVE_UP = 8
 """Failures without a success after which a translation is not tried again."""
 
 
 def call_worker(function: int, state: Integers, context: int, scratch: Integers) -> int:
-    """Call a translated worker by address; 1 if it could not be carried through, 2 for an infinity or NaN."""
+    """Call a translated worker by address; 1 if it could not be carried through, 2 for an infinity or NaN,
+    3 for a branch to code that was not translated."""
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
     return int(prototype(function)(state.ctypes.data, context, scratch.ctypes.data))
 
@@ -327,6 +335,7 @@ def find_translation(state: Integers, scratch: Integers, context: int) -> int:
                 flavour = sc.PLAIN
         number = record[sc.NEXT]
     scratch[sc.MISSING] = entry
+    scratch[sc.TARGET] = 0
     scratch[sc.MISSING_FLAVOUR] = flavour
     return 0
 
@@ -351,6 +360,7 @@ def find_each(state: Integers, scratch: Integers) -> int:
         scratch[sc.NUMBERS + context - 1] = 0
         if is_waiting(state, context):
             if state[at.STARTS + context] != state[at.FIRSTS + context]:
+                scratch[sc.REASON] = why.RESTARTED
                 return 1
             if state[at.PCS + context] != previous_entry:
                 number = find_translation(state, scratch, context)
@@ -359,8 +369,10 @@ def find_each(state: Integers, scratch: Integers) -> int:
                 return 2
             record = integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * number)
             if record[sc.FUNCTION] == 0:
+                scratch[sc.REASON] = why.TOO_LARGE
                 return 1
             if record[sc.FAILURES] >= GIVE_UP and record[sc.FAILURES] > record[sc.SUCCESSES]:
+                scratch[sc.REASON] = why.GIVEN_UP
                 return 1
             scratch[sc.NUMBERS + context - 1] = number
             # No worker may store into the code of any.
@@ -374,7 +386,12 @@ def run_each(state: Integers, scratch: Integers) -> int:
     missing = find_each(state, scratch)
     if missing:
         return missing
-    budget = state[at.BUDGET]
+    if state[at.WAITING] == 0:
+        # Nor into what the supervisor issues meanwhile.
+        scratch[sc.CODE_LOW] = min(scratch[sc.CODE_LOW], state[at.PCS])
+        scratch[sc.CODE_HIGH] = max(scratch[sc.CODE_HIGH], state[at.PCS] + 4 * LOOK_AHEAD)
+    # What the supervisor issues meanwhile counts too.
+    budget = state[at.BUDGET] - (0 if state[at.WAITING] else LOOK_AHEAD)
     for context in range(1, at.CONTEXTS):
         number = scratch[sc.NUMBERS + context - 1]
         if number:
@@ -384,56 +401,98 @@ def run_each(state: Integers, scratch: Integers) -> int:
             outcome = call_worker(record[sc.FUNCTION], state, context, scratch)
             if outcome:
                 record[sc.FAILURES] += 1
+                if outcome == 3:
+                    # Where the branch goes is code that nothing known leads to: translate again with it.
+                    record[sc.FAILURES] -= 1
+                    scratch[sc.MISSING] = state[at.PCS + context]
+                    scratch[sc.MISSING_FLAVOUR] = record[sc.FLAVOUR]
+                    return 2
                 if outcome == 2:
                     record[sc.SPECIAL] = 1
+                    scratch[sc.REASON] = why.SPECIAL
                 return 1
             scratch[sc.USED] = number
             budget -= scratch[sc.ISSUES]
             if budget + scratch[sc.OVERRUN] < 0:
+                scratch[sc.REASON] = why.BUDGET
                 return 1
             for index in range(4):
                 scratch[sc.OUTCOMES + 4 * (context - 1) + index] = scratch[sc.SLOTS + index]
     return 0
 
 
-def exit_cycle(state: Integers, scratch: Integers, context: int) -> int:
-    """Cycle of a worker's exit, or -1 if it did not run."""
-    slots = scratch[sc.OUTCOMES + 4 * (context - 1)]
-    return state[at.STARTS + context] + WORKER_SLOTS * (slots - 1) if slots else -1
-
-
-def earliest_exit(state: Integers, scratch: Integers) -> int:
-    """The context that leaves first of those not yet settled, 0 if there is none."""
-    found = 0
-    earliest = -1
-    for context in range(1, at.CONTEXTS):
-        cycle = exit_cycle(state, scratch, context)
-        if cycle >= 0 and (found == 0 or cycle < earliest):
-            found = context
-            earliest = cycle
-    return found
-
-
 def settle(state: Integers, scratch: Integers) -> int:
-    """What the exits of all workers leave behind, in the order in which they happen."""
-    context = earliest_exit(state, scratch)
-    while context:
+    """Leave the workers' exits to the engine, which makes them happen in their order."""
+    for context in range(1, at.CONTEXTS):
         place = sc.OUTCOMES + 4 * (context - 1)
-        cycle = exit_cycle(state, scratch, context)
-        leave(state, context, cycle, scratch[place + 2] != 0)
-        state[at.STARTS + context] = cycle + WORKER_SLOTS
-        state[at.COUNTS + context] += scratch[place + 1]
-        state[at.BUDGET] -= scratch[place + 1]
-        scratch[sc.NATIVE_ISSUES] += scratch[place + 1]
-        state[at.PCS + context] = scratch[place + 3]
-        state[at.WORKER_CLOCK] = cycle + 1
-        scratch[place] = 0
-        context = earliest_exit(state, scratch)
+        slots = scratch[place]
+        if slots:
+            exits = at.EXITS + at.EXIT_FIELDS * context
+            state[exits] = state[at.STARTS + context] + WORKER_SLOTS * (slots - 1) + 1
+            state[exits + 1] = scratch[place + 1]
+            state[exits + 2] = scratch[place + 2]
+            state[exits + 3] = scratch[place + 3]
+            state[at.PENDING] += 1
+            scratch[sc.NATIVE_ISSUES] += scratch[place + 1]
     return 0
 
 
+def only_waits(state: Integers) -> bool:
+    """Whether the supervisor, before its next `sync 2`, only computes in its registers and branches.
+
+    Such instructions and running workers do not notice each other, so the workers may run first. A loop
+    without `sync 2` uses up the look-ahead.
+    """
+    table, words = tables(state), memory_words(state)
+    pc = state[at.PCS]
+    other = 0
+    left = LOOK_AHEAD
+    while left:
+        if pc < TILE_BASE or pc >= REGION1_BASE or pc & 3:
+            return False
+        word = word_at(words, (pc - TILE_BASE) >> 2)
+        form = find_form(table, word)
+        if form <= 0:
+            return False
+        info = table[ROW * form]
+        group = (info >> INFO_GROUP) & 15
+        function = info & 1023
+        following = pc + 4
+        if group == GROUP_CONTROL and function == SYNC and word & 15 == 2:
+            if other == 0:
+                return True
+            following = other
+            other = 0
+        elif group == GROUP_CONTROL and function <= BRNZDEC and function != BR:
+            target = immediate_of(word, table[ROW * form + IMMEDIATE])
+            if function == BRI:
+                following = target
+            elif other == 0:
+                other = target
+            elif other != target:
+                return False
+        elif group != GROUP_WORDS:
+            return False
+        if following == other:
+            other = 0
+        pc = following
+        left -= 1
+    return False
+
+
+def about_to_start(state: Integers) -> bool:
+    """Whether workers have been launched, none has issued, and the first is about to."""
+    soon = False
+    for context in range(1, at.CONTEXTS):
+        if is_waiting(state, context):
+            if state[at.STARTS + context] != state[at.FIRSTS + context]:
+                return False
+            soon = soon or state[at.CLOCK] + SUPERVISOR_LATENCY >= state[at.STARTS + context]
+    return soon
+
+
 def run_launch(state: Integers, scratch: Integers) -> int:
-    """The supervisor waits for its workers: run them. 1 to ask for a translation, 0 otherwise."""
+    """Run the workers, which have been launched. 1 to ask for a translation, 0 otherwise."""
     scratch[sc.MEMORY] = state[at.MEMORY]
     scratch[sc.DECODED] = state[at.DECODED]
     backup(state, scratch)
@@ -451,12 +510,15 @@ def run_launch(state: Integers, scratch: Integers) -> int:
         state[at.STOP] = STOP_ASSISTANCE
         state[at.STOP_DETAIL] = scratch[sc.MISSING]
         state[at.STOP_ADDRESS] = scratch[sc.MISSING_FLAVOUR]
+        state[at.STOP_OTHER] = scratch[sc.TARGET]
         return 1
     if outcome == 0:
         scratch[sc.RACES] += 1
+        scratch[sc.REASON] = why.RACE
         integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * scratch[sc.USED])[sc.FAILURES] += 1
     else:
         scratch[sc.UNDONE] += 1
+    scratch[sc.REASON_COUNTS + scratch[sc.REASON]] += 1
     return 0
 
 
@@ -522,8 +584,12 @@ def assist(state: Integers) -> int:
     if state[at.CHECKS] & (at.WATCHED_LOADS | at.WATCHED_STORES):
         return 0
     scratch = integers_at(state[at.ASSISTANCE + 1])
-    if state[at.WAITING]:
-        if state[at.ACTIVE]:
+    if state[at.ACTIVE]:
+        if state[at.PENDING]:
+            return 0
+        if state[at.WAITING] or (about_to_start(state) and only_waits(state)):
             return run_launch(state, scratch)
+        return 0
+    if state[at.WAITING]:
         return 0
     return load_weights_run(state, scratch)

@@ -39,6 +39,10 @@ RECORDS = 16
 MISSING = 17
 MISSING_FLAVOUR = 18
 """Entry and flavour of the translation that is wanted."""
+REASON = 19
+"""Why the latest worker could not be carried through, see `reasons`."""
+TARGET = 88
+"""Where a branch went that the translation does not know."""
 SLOTS = 20
 ISSUES = 21
 AGREES = 22
@@ -56,7 +60,9 @@ NUMBERS = 58
 """Per worker the number of its translation, 0 if it does not wait."""
 OUTCOMES = 32
 """Per worker four integers: slots, issues, verdict, last address."""
-WORDS = 64
+REASON_COUNTS = 64
+"""Launches left to the other engine, by reason."""
+WORDS = 96
 
 PAGE_LOG = 9
 """log2 of the 4-byte words per page."""

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -25,6 +25,7 @@ from .emit import changes_control, module_source
 from .library import RUNTIME, library_source, wrapper_name
 from .native import FULL, LIGHT, binding, compile_module, native_halves
 from .program import TooLarge, program
+from .reasons import NAMES
 from .sources import symbol
 
 _FEW = 16
@@ -45,6 +46,7 @@ class Statistics:
         issues: worker issues (a bundle counts once). launches: launches carried through.
         races: launches undone because workers shared words. undone: for other reasons.
         translations: translated entries.
+        reasons: launches left to the compiled engine, by reason in words (see `reasons`).
     """
 
     issues: int
@@ -52,6 +54,7 @@ class Statistics:
     races: int
     undone: int
     translations: int
+    reasons: dict[str, int] = field(default_factory=dict)
 
 
 class Translator:
@@ -71,6 +74,7 @@ class Translator:
         self._count = 0
         self._keep: list[Any] = []
         self._segments: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
+        self._targets: dict[int, frozenset[int]] = {}
         self._lock = threading.Lock()
         self._scratches: list[sc.Scratch] = []
         self._local = threading.local()
@@ -100,37 +104,48 @@ class Translator:
             self._count = 0
             self._keep.clear()
             self._segments.clear()
+            self._targets.clear()
 
     def statistics(self) -> Statistics:
         totals = [
             sum(int(item.words[place]) for item in self._scratches)
             for place in (sc.NATIVE_ISSUES, sc.PHASES, sc.RACES, sc.UNDONE)
         ]
-        return Statistics(totals[0], totals[1], totals[2], totals[3], self._count)
+        counts = np.sum([item.words[sc.REASON_COUNTS :] for item in self._scratches], axis=0, dtype=np.int64)
+        found = {NAMES[number]: int(counts[number]) for number in NAMES if self._scratches and counts[number]}
+        return Statistics(totals[0], totals[1], totals[2], totals[3], self._count, found)
 
-    def translate(self, tile: Tile, entry: int, flavour: int) -> None:
-        """Make a translation of the tile's code at an entry known to native code."""
+    def translate(self, tile: Tile, entry: int, flavour: int, target: int = 0) -> None:
+        """Make a translation of the tile's code at an entry known to native code.
+
+        `target`: an address that an indirect branch has gone to and earlier translations do not know; 0: none.
+        """
         if self.avoid_fast and flavour == sc.FAST:
             flavour = sc.PLAIN
         code = tile.memory[: 4 * sc.REGION0_WORDS].view(np.uint32)
         with self._lock:
-            if self._known(code, entry, flavour):
+            targets: set[int] = {target} if target else set()
+            if self._known(code, entry, flavour, targets):
                 # Another tile of the same batch has asked before.
                 return
             if self._count + 1 >= len(self.records):
                 # No room: from here on such entries are met again and again, and left to the other engine.
                 self._refuse(entry)
                 return
-            self._add(code.copy(), entry, flavour)
+            self._add(code.copy(), entry, flavour, targets)
 
-    def _known(self, code: NDArray[np.uint32], entry: int, flavour: int) -> bool:
+    def _known(self, code: NDArray[np.uint32], entry: int, flavour: int, targets: set[int]) -> bool:
+        """Whether there is a translation that will do. Adds what others have found to `targets`."""
+        wanted = set(targets)
         number = int(self.heads[(entry - TILE_BASE) >> 2])
         while number:
             record = self.records[number]
-            if int(record[sc.FLAVOUR]) in (flavour, sc.GENERAL) and not record[sc.SPECIAL]:
-                segments = self._segments[number]
-                if all(np.array_equal(code[begin : begin + len(want)], want) for begin, want in segments):
+            segments = self._segments[number]
+            if all(np.array_equal(code[begin : begin + len(want)], want) for begin, want in segments):
+                usable = int(record[sc.FLAVOUR]) in (flavour, sc.GENERAL) and not record[sc.SPECIAL]
+                if usable and wanted <= self._targets[number]:
                     return True
+                targets |= self._targets[number]
             number = int(record[sc.NEXT])
         return False
 
@@ -142,15 +157,16 @@ class Translator:
         record[sc.NEXT] = 0
         self.heads[index] = len(self.records) - 1
 
-    def _add(self, code: NDArray[np.uint32], entry: int, flavour: int) -> None:
+    def _add(self, code: NDArray[np.uint32], entry: int, flavour: int, targets: set[int]) -> None:
         function = 0
         ranges: list[tuple[int, int]] = [(entry, 1)]
         try:
-            found = program(code, entry)
+            found = program(code, entry, targets)
         except TooLarge:
             flavour = sc.GENERAL
         else:
             ranges = found.ranges
+            targets = found.returns
             if changes_control(found):
                 flavour = sc.GENERAL
             digest = hashlib.sha256(repr((entry, flavour, sorted(found.returns), found.ranges)).encode())
@@ -166,6 +182,7 @@ class Translator:
             function = compiled.address(name)
         self._count += 1
         number = self._count
+        self._targets[number] = frozenset(targets)
         segments = np.zeros((len(ranges), sc.SEGMENT), dtype=np.int64)
         for row, (address, words) in zip(segments, ranges, strict=True):
             expected = code[(address - TILE_BASE) >> 2 :][:words].copy()
@@ -223,8 +240,8 @@ def run_translated(
             for index in pending:
                 tile = tiles[index]
                 if tile._state[at.STOP] == STOP_ASSISTANCE:
-                    wanted = tile._state[at.STOP_DETAIL], tile._state[at.STOP_ADDRESS]
-                    mine.translate(tile, int(wanted[0]), int(wanted[1]))
+                    places = (at.STOP_DETAIL, at.STOP_ADDRESS, at.STOP_OTHER)
+                    mine.translate(tile, *(int(tile._state[place]) for place in places))
                 else:
                     stops[index] = tile.take_stop()
             pending = [index for index in pending if stops[index] is None]

@@ -62,6 +62,9 @@ class MatrixEmitter(ProductEmitter):
             return self._narrowed(self.amp_of_halves(op), 4)
         return getattr(self, f"_{op.mnemonic}")(op)  # type: ignore[no-any-return]
 
+    def _singles(self, text: str) -> str:
+        return self.builder.op(f"bitcast i64 {text} to <2 x float>")
+
     def _narrowed(self, singles: str, count: int) -> str:
         """A vector of 2 or 4 singles rounded to halves, as i32 or i64; specials by the library."""
         build = self.builder

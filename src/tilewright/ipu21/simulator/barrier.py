@@ -25,7 +25,7 @@ PLACES_SHOWN = 8
 ZONES = (INTERNAL, HOST, MASTER)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Standing:
     """Where the tiles of one class are.
 
@@ -105,7 +105,7 @@ def check_zone(zone: int, tile: int, address: int, cycle: int) -> None:
 def deadlock(what: str, standings: Iterable[Standing], blamed: Sequence[Standing] = ()) -> SimulationError:
     """The report of a chip that cannot go on: where every tile is, alike ones together."""
     places: dict[str, list[NDArray[np.int64]]] = {}
-    for standing in [*blamed, *(s for s in standings if s not in blamed)]:
+    for standing in [*blamed, *(s for s in standings if not any(s is other for other in blamed))]:
         places.setdefault(standing.doing(), []).append(standing.tiles)
     parts = [f"{tile_names(np.concatenate(tiles))} {doing}" for doing, tiles in places.items()]
     if len(parts) > PLACES_SHOWN:

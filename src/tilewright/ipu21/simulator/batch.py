@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from . import state as at
 from .compile import engine
-from .stops import Stop
+from .stops import STOP_ASSISTANCE, Stop
 from .tile import Tile
 
 
-def run_tiles(tiles: Sequence[Tile], *, budget: int | None = None) -> list[Stop]:
+def run_tiles(
+    tiles: Sequence[Tile],
+    *,
+    budget: int | None = None,
+    assistance: tuple[int, int] = (0, 0),
+    assist: Callable[[Tile], None] | None = None,
+) -> list[Stop]:
     """Run each tile to its next stop, independently of the others; one Stop per tile, in order.
 
     The engine releases the interpreter lock, so two threads may run disjoint sets of tiles.
+
+    Args:
+        budget: instructions per tile; default from the checks of the first.
+        assistance: a native function for `state.ASSISTANCE` and its argument.
+        assist: serves a tile that stopped because that function asked for it.
     """
+    if not tiles:
+        return []
     run = engine().run_tiles
     stops: list[Stop | None] = [None] * len(tiles)
-    for tile in tiles:
-        tile.set_budget(tile.checks.budget if budget is None else budget)
+    allowed = tiles[0].checks.budget if budget is None else budget
     pending = list(range(len(tiles)))
     while pending:
         addresses = np.array([tiles[index].state_address for index in pending], dtype=np.int64)
-        run(int(addresses.ctypes.data), len(addresses))
-        for index in pending:
-            stops[index] = tiles[index].take_stop()
+        reports = np.empty((len(pending), len(at.REPORT)), dtype=np.int64)
+        run(addresses.ctypes.data, len(pending), allowed, *assistance, reports.ctypes.data)
+        allowed = -1
+        for index, report in zip(pending, reports.tolist(), strict=True):
+            if report[0] == STOP_ASSISTANCE:
+                assert assist is not None
+                assist(tiles[index])
+            else:
+                stops[index] = tiles[index].stop_of(report)
         pending = [index for index in pending if stops[index] is None]
     return [stop for stop in stops if stop is not None]

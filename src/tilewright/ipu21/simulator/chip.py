@@ -28,7 +28,8 @@ from .exchange_log import SEND
 from .fabric import resolve
 from .hazards import PhaseChecks, check_phase
 from .hostport import Guest, HostPort, LateHost, host_words
-from .movement import move, stored_ranges
+from .movement import NO_MOVES, move, stored_ranges
+from .phase_cache import Phase, PhaseCache
 from .sent_words import check_sent
 from .stops import Stop, StopKind, context_name
 from .symbols import Symbols
@@ -94,6 +95,8 @@ class Chip:
         self._late_host = late_host or LateHost(None)
         self._absent = TILES - sum(len(group.members) for group in self.classes)
         self._pointers = np.zeros(IDS, np.int64)
+        self._phases = PhaseCache()
+        self._partition = 0
         self._phase_release: int | None = None
         self._failed: SimulationError | None = None
 
@@ -169,7 +172,9 @@ class Chip:
             if self.recording:
                 note_stop(group, stop.kind, stop.clock, self._phase_release)
         log = group.tile.take_log()
-        if group.active:
+        if not len(log):
+            pass
+        elif group.active:
             group.items = np.concatenate([group.items, log]) if len(group.items) else log
         else:
             sent = log[(log["kind"] == SEND) & ((log["control"] & DIRECTIONS) != 0)]
@@ -180,6 +185,7 @@ class Chip:
         elif kind is StopKind.WINDOW_CLOSED:
             group.state, group.since = State.CLOSED, stop.clock
         elif kind is StopKind.NEEDS_IDENTITY:
+            self._partition += 1
             self.classes += [new for new in split(group, group.members.tolist()) if new is not group]
         elif kind is StopKind.ENDED:
             self._ended(group, stop)
@@ -250,28 +256,49 @@ class Chip:
         self._pointers[traffic.pointer["tile"]] = traffic.pointer["value"]
 
     def _exchange(self, release: int) -> None:
+        # Whoever records or watches for unwritten words needs to see the words themselves.
+        keeping = not (self.recording or self._phase_checks.unwritten)
+        key = self._phases.key(self.classes, release, self._pointers, self._partition) if keeping else None
+        phase = self._phases.get(key)
+        if phase is not None:
+            phase.moves.make()
+            self._apply(phase)
+            return
+        partition = self._partition
         traffic = collect([group.party() for group in self.classes], release)
         resolution = resolve(traffic, self._pointers)
         pieces = resolution.pieces
         check_phase(traffic, pieces, self._phase_checks)
         if self.recording:
             self.activity.exchange(traffic.runs, pieces, release)
-        self._pointers[resolution.pointer_tile] = resolution.pointer_value
         stored = np.bincount(
             pieces["destination"], weights=pieces["items"] * pieces["item_bytes"] // 4, minlength=IDS
         ).astype(np.int64)
         receivers = np.flatnonzero(stored)
         self._separate(receivers)
-        table = word_table(self.classes)
-        move(pieces, table)
-        alone = {group.first: group.tile for group in self.classes}
-        for tile in receivers.tolist():
-            count = alone[tile].csr(INCOMING_DCOUNT) - int(stored[tile])
-            alone[tile].set_csr(INCOMING_DCOUNT, count & ((1 << COUNT_BITS) - 1))
-        for tile, address, size in stored_ranges(pieces):
-            alone[tile].invalidate(address, size)
+        moves = move(pieces, word_table(self.classes))
+        phase = Phase(
+            moves or NO_MOVES,
+            list(zip(receivers.tolist(), stored[receivers].tolist(), strict=True)),
+            stored_ranges(pieces),
+            resolution.pointer_tile,
+            resolution.pointer_value,
+        )
+        self._apply(phase)
+        if key is not None and moves is not None and self._partition == partition:
+            self._phases.put(key, phase)
         if self._phase_checks.unwritten:
             check_sent(self.classes)
+
+    def _apply(self, phase: Phase) -> None:
+        """What a phase leaves behind, its words having been moved."""
+        self._pointers[phase.pointer_tile] = phase.pointer_value
+        alone = {int(group.members[0]): group.tile for group in self.classes}
+        for tile, words in phase.stored:
+            count = alone[tile].csr(INCOMING_DCOUNT) - words
+            alone[tile].set_csr(INCOMING_DCOUNT, count & ((1 << COUNT_BITS) - 1))
+        for tile, address, size in phase.ranges:
+            alone[tile].invalidate(address, size)
 
     def _separate(self, tiles: NDArray[np.int64]) -> None:
         """Gives each of these tiles a class of its own."""
@@ -279,6 +306,7 @@ class Chip:
             if len(group.members) > 1:
                 chosen = group.members[np.isin(group.members, tiles)]
                 if len(chosen):
+                    self._partition += 1
                     self.classes += [new for new in split(group, chosen.tolist()) if new is not group]
 
     # The host ---------------------------------------------------------------------------------------------

@@ -63,22 +63,36 @@ _NOT_COMPILED = frozenset(("_claim", "_view", "words", "per_word", "halves", "si
 ENTRY = '''"""The compiled tile engine's entry point (generated)."""
 
 
-def run_tiles(addresses, count):
+def run_tiles(addresses, count, budget, assistance, argument, reports):
     table = integers_at(addresses)
+    report = integers_at(reports)
+    place = 0
     for index in range(count):
-        run_tile(integers_at(table[index]))
+        state = integers_at(table[index])
+        if budget >= 0:
+            state[at.BUDGET] = budget
+        state[at.ASSISTANCE] = assistance
+        state[at.ASSISTANCE + 1] = argument
+        run_tile(state)
+        state[at.ASSISTANCE] = 0
+        state[at.ASSISTANCE + 1] = 0
+        for number in at.REPORT:
+            report[place] = state[number]
+            place += 1
     return count
 '''
 
-RunTiles = Callable[[int, int], int]
+RunTiles = Callable[[int, int, int, int, int, int], int]
 
 
 class Engine(typing.NamedTuple):
     """The compiled entry point.
 
     Attributes:
-        run_tiles: run each of some tiles to its next stop, given the address of an array of addresses of
-            state arrays, and their number. cached: the native code came from the cache.
+        run_tiles: run each of some tiles to its next stop. Takes the address of an array of addresses of
+            state arrays; their number; the instructions that each may issue (-1: what it has left); a native
+            function for ASSISTANCE and its argument, or 0; the address of room for `state.REPORT` of each.
+        cached: the native code came from the cache.
     """
 
     run_tiles: RunTiles
@@ -242,7 +256,7 @@ def _entry(namespace: dict[str, Any], directory: Path | None) -> tuple[RunTiles,
         run_tiles = numba.njit(cache=cache, nogil=True, error_model="numpy")(namespace["run_tiles"])
     finally:
         config.CACHE_DIR = previous
-    run_tiles.compile(int64(int64, int64))
+    run_tiles.compile(int64(*[int64] * 6))
     return run_tiles, cache and sum(run_tiles.stats.cache_hits.values()) > 0
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 SEND, MUX, POINTER, FORMAT, MUXPAIR = 0, 1, 2, 3, 4
 """Kinds of log items."""
 
-EXCHANGE_ITEM = np.dtype(
-    [("kind", "u1"), ("clock", "i8"), ("count", "u4"), ("value", "u4"), ("control", "u1"), ("pc", "u4")]
-)
+EXCHANGE_ITEM = np.dtype([(name, "<i8") for name in ("kind", "clock", "count", "value", "control", "pc")])
 """One item. `clock`: cycle of effect, for SEND that of its first item. `count`: items sent (words, or 8-byte
 items when `control` has bit 2). `value`: absolute byte address of a SEND (OUTGOING_BASE included) or POINTER
 (INCOMING_BASE included), else the value written. `pc`: the instruction."""
 
 
 def items_of(rows: NDArray[np.int64]) -> NDArray[np.void]:
-    """Log rows (kind, clock, count, value, control, pc) as items."""
-    items = np.zeros(len(rows), dtype=EXCHANGE_ITEM)
-    for column, name in enumerate(("kind", "clock", "count", "value", "control", "pc")):
-        items[name] = rows[:, column] & 0xFFFFFFFF if name in ("value", "pc", "count") else rows[:, column]
-    return items
+    """Log rows (kind, clock, count, value, control, pc) as items of their own."""
+    return rows.copy().view(EXCHANGE_ITEM).reshape(-1)
+
+
+def joined(logs: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
+    """Logs one after the other, as a copy: quicker than NumPy, which compares the names of records."""
+    if any(log.dtype != EXCHANGE_ITEM for log in logs):
+        return np.concatenate(logs)
+    return np.concatenate([log.view(np.int64) for log in logs]).view(EXCHANGE_ITEM)

@@ -8,11 +8,14 @@ order of its first word. `move_by_word` is the definition: one word after the ot
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.ipu21.machine.memory import TILE_BASE
+
+from .translate.copies import COPY_FIELDS, make_copies
 
 Words = Sequence[NDArray[np.uint32]]
 """Memory of each physical tile as 32-bit words; index 0 is the first word of tile memory."""
@@ -21,16 +24,63 @@ _SPAN = 22
 """Bits of an address in a (tile, address) key."""
 
 
-def move(pieces: NDArray[np.void], words: Words) -> None:
-    """Moves all pieces. Addresses must lie in tile memory and be aligned to words."""
-    if not len(pieces):
-        return
-    if not _relays(pieces).any():
-        _copy(pieces, words)
-    elif (pieces["item_bytes"] != 4).any():
+@dataclass(frozen=True)
+class Moves:
+    """A phase's words as copies between the tiles' memories in the order of execution (see `copies`).
+
+    `room` is where words wait that are read before another copy stores over them.
+    """
+
+    plan: NDArray[np.int64]
+    room: NDArray[np.uint32]
+
+    def make(self) -> None:
+        make_copies(self.plan)
+
+
+NO_MOVES = Moves(np.zeros((0, COPY_FIELDS), np.int64), np.zeros(0, np.uint32))
+
+
+def move(pieces: NDArray[np.void], words: Words) -> Moves | None:
+    """Moves all pieces. Addresses must lie in tile memory and be aligned to words.
+
+    Returns the moves, which can be made again as long as the memories stay where they are; None if this phase
+    had to go word by word.
+    """
+    if (pieces["item_bytes"] != 4).any() and _relays(pieces).any():
         move_by_word(pieces, words)
-    else:
-        _in_order(_aligned(pieces), words)
+        return None
+    moves = plan_of(pieces, words)
+    moves.make()
+    return moves
+
+
+def plan_of(pieces: NDArray[np.void], words: Words) -> Moves:
+    """The copies that move all pieces."""
+    if not len(pieces) or not _relays(pieces).any():
+        # Nothing that is read gets written: only stores to one tile keep their order (`pieces` are sorted).
+        return Moves(_copies(pieces, words), np.zeros(0, np.uint32))
+    pieces = _aligned(pieces)
+    copies = _copies(pieces, words)
+    # Reads and writes by the event of the first word; a read sees earlier writes.
+    count = copies[:, 2]
+    room = np.zeros(int(count.sum()), np.uint32)
+    waiting = room.ctypes.data + 4 * (np.cumsum(count) - count)
+    reads = np.stack([waiting, copies[:, 1], count], axis=1)
+    writes = np.stack([copies[:, 0], waiting, count], axis=1)
+    kind = np.repeat([0, 1], len(pieces))
+    order = np.lexsort((kind, np.concatenate([pieces["read_event"], pieces["write_event"]])))
+    return Moves(np.concatenate([reads, writes])[order], room)
+
+
+def _copies(pieces: NDArray[np.void], words: Words) -> NDArray[np.int64]:
+    """One copy per piece, in order."""
+    begin = np.array([array.__array_interface__["data"][0] for array in words], np.int64)
+    copies = np.empty((len(pieces), COPY_FIELDS), np.int64)
+    copies[:, 0] = begin[pieces["destination"]] + pieces["write_address"] - TILE_BASE
+    copies[:, 1] = begin[pieces["source"]] + pieces["read_address"] - TILE_BASE
+    copies[:, 2] = pieces["items"] * pieces["item_bytes"] // 4
+    return copies
 
 
 def move_by_word(pieces: NDArray[np.void], words: Words) -> None:
@@ -120,34 +170,3 @@ def _cuts(
     piece = np.repeat(np.arange(len(begin)), count)
     step = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
     return piece, bounds[low[piece] + step] - begin[piece]
-
-
-def _indices(pieces: NDArray[np.void]) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
-    """Sources, destinations, first words read, first words written, and word counts, as plain lists."""
-    return (
-        pieces["source"].tolist(),
-        pieces["destination"].tolist(),
-        ((pieces["read_address"] - TILE_BASE) // 4).tolist(),
-        ((pieces["write_address"] - TILE_BASE) // 4).tolist(),
-        (pieces["items"] * pieces["item_bytes"] // 4).tolist(),
-    )
-
-
-def _copy(pieces: NDArray[np.void], words: Words) -> None:
-    """Nothing that is read gets written: only stores to one tile keep their order (`pieces` are sorted)."""
-    for source, target, read, write, count in zip(*_indices(pieces), strict=True):
-        words[target][write : write + count] = words[source][read : read + count]
-
-
-def _in_order(pieces: NDArray[np.void], words: Words) -> None:
-    """Reads and writes whole pieces by the event of their first word; a read sees earlier writes."""
-    sources, targets, reads, writes, counts = _indices(pieces)
-    kind = np.repeat([0, 1], len(pieces))
-    order = np.lexsort((kind, np.concatenate([pieces["read_event"], pieces["write_event"]])))
-    flying: dict[int, NDArray[np.uint32]] = {}
-    for event in order.tolist():
-        if event < len(pieces):
-            flying[event] = words[sources[event]][reads[event] : reads[event] + counts[event]].copy()
-        else:
-            piece = event - len(pieces)
-            words[targets[piece]][writes[piece] : writes[piece] + counts[piece]] = flying.pop(piece)

@@ -115,10 +115,14 @@ TOUCHED = POINTERS + 15
 PENDING = POINTERS + 16
 """Workers that a native function has run to their exits, which lie ahead of the present cycle."""
 EXITS = POINTERS + 16
-"""Of context c at EXITS + EXIT_FIELDS * c: exit cycle + 1 (0: none), issues, verdict, address behind the exit."""
+"""Of worker context c (from 1) at EXITS + EXIT_FIELDS * c: exit cycle + 1 (0: none), issues, verdict, address
+behind the exit."""
 EXIT_FIELDS = 4
 
 STATE_WORDS = EXITS + EXIT_FIELDS * CONTEXTS
+
+REPORT = (STOP, STOP_CLOCK, STOP_CONTEXT, STOP_PC, STOP_DETAIL)
+"""What the compiled entry point reports of each tile it has run, in this order."""
 
 NEVER = -(1 << 40)
 """A cycle before every other."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 RUNNING = 0
 STOP_SYNC = 1
@@ -140,8 +140,7 @@ def context_name(context: int) -> str:
     return "supervisor" if context == 0 else f"worker {context - 1}"
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(NamedTuple):
     """Why a tile stopped.
 
     Attributes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import UsageError
 from ..isa.decode import InvalidInstruction, decode
+from ..isa.forms import forms_named
 from ..isa.meaning.address import ADDRESS
 from ..isa.text import format_instruction
 from ..machine.memory import IMAGE_BASE, REGION1_BASE, TILE_BASE, TILE_BYTES, TILE_END
@@ -16,7 +17,7 @@ from . import state as at
 from .checks import Checks
 from .engine_checks import MARKS
 from .engine_registers import CTXT_STS, EXCHANGE_CTL, SSR, TILE_ID, WSR, context_status
-from .exchange_log import items_of
+from .exchange_log import EXCHANGE_ITEM, items_of
 from .stops import (
     CAUSES,
     DEBUG_CAUSES,
@@ -35,6 +36,13 @@ SPAN = np.dtype([("context", "i8"), ("begin", "i8"), ("end", "i8")])
 
 OUTSIDE = 7
 """Instead of a context: whoever writes a tile's memory without being one of its contexts."""
+_NO_ITEMS, _NO_MARKS = np.zeros(0, EXCHANGE_ITEM), np.zeros(0, MARK)
+_PLAIN_STOPS = {
+    int(kind): kind
+    for kind in (StopKind.SYNC, StopKind.WINDOW_CLOSED, StopKind.NEEDS_IDENTITY, StopKind.ENDED)
+}
+"""Stops about which there is nothing more to say than the engine reports."""
+_CALL = forms_named("call")[0]
 _REGION0_WORDS = (REGION1_BASE - TILE_BASE) // 4
 _PAGE = 4096
 _FIRST_CAPACITY = 256
@@ -64,7 +72,9 @@ class Tile:
         self.memory: NDArray[np.uint8] = np.zeros(TILE_BYTES, dtype=np.uint8)
         self.accumulators: NDArray[np.float32] = np.zeros((6, 32), dtype=np.float32)
         self.weights: NDArray[np.uint64] = np.zeros(64, dtype=np.uint64)
+        self._words: NDArray[np.uint32] = self.memory.view(np.uint32)
         self._state: NDArray[np.int64] = np.zeros(at.STATE_WORDS, dtype=np.int64)
+        self._address = int(self._state.ctypes.data)
         self._half_weights: NDArray[np.float64] = np.zeros(256, dtype=np.float64)
         self._decoded: NDArray[np.int16] = np.zeros(_REGION0_WORDS, dtype=np.int16)
         shadow_bytes = TILE_BYTES // 8 if self.checks.poison else 1
@@ -259,7 +269,7 @@ class Tile:
 
     def invalidate(self, address: int, size: int) -> None:
         """Bytes changed behind the engine's back: forget decoded code there and count them as written."""
-        if size <= 0:
+        if size <= 0 or (address >= REGION1_BASE and not self.checks.poison):
             return
         begin, end = address - TILE_BASE, address - TILE_BASE + size
         if begin < 4 * _REGION0_WORDS:
@@ -330,13 +340,9 @@ class Tile:
             self._state[at.CLOCK] = clock - 6 if with_call else clock
 
     def _word_is_call(self, address: int) -> bool:
-        if not TILE_BASE <= address < REGION1_BASE:
+        if not TILE_BASE <= address < REGION1_BASE or address & 3:
             return False
-        word = int(self.memory[address - TILE_BASE : address - TILE_BASE + 4].view(np.uint32)[0])
-        try:
-            return decode(word).form.mnemonic == "call"
-        except InvalidInstruction:
-            return False
+        return (int(self._words[(address - TILE_BASE) >> 2]) & _CALL.mask) == _CALL.fixed
 
     def instruction_text(self, address: int) -> str:
         """The instruction at an address in vendor syntax, or empty if there is none."""
@@ -359,6 +365,15 @@ class Tile:
         if state[at.SPAN_COUNT] + at.SPAN_ROOM > len(self._spans):
             self._spans = np.concatenate([self._spans, np.zeros_like(self._spans)])
         self._bind()
+
+    def stop_of(self, report: Sequence[int]) -> Stop | None:
+        """The stop of a run that ended with this `state.REPORT`; None if it must go on."""
+        number, clock, context, pc, detail = report
+        kind = _PLAIN_STOPS.get(number)
+        if kind is None:
+            return self.take_stop()
+        zone = detail if kind is StopKind.SYNC else -1
+        return Stop(kind, clock, pc, context, zone)
 
     def take_stop(self) -> Stop | None:
         """The stop the engine recorded; None if it only needed room in a log, which it now has."""
@@ -408,9 +423,11 @@ class Tile:
 
     def take_log(self) -> NDArray[np.void]:
         """Exchange items since the last call, as EXCHANGE_ITEM records in program order."""
-        items = items_of(self._log[: int(self._state[at.LOG_COUNT])])
+        count = int(self._state[at.LOG_COUNT])
+        if not count:
+            return _NO_ITEMS
         self._state[at.LOG_COUNT] = 0
-        return items
+        return items_of(self._log[:count])
 
     def set_watch(self, addresses: NDArray[np.int64], steps: NDArray[np.int64]) -> None:
         """Note a mark (step, clock) whenever the supervisor issues the instruction at one of these
@@ -428,10 +445,10 @@ class Tile:
     def take_marks(self) -> NDArray[np.void]:
         """Marks since the last call, as MARK records in time order."""
         count = int(self._state[at.MARK_COUNT])
-        marks = np.zeros(count, dtype=MARK)
-        marks["step"], marks["clock"] = self._marks[:count, 0], self._marks[:count, 1]
+        if not count:
+            return _NO_MARKS
         self._state[at.MARK_COUNT] = 0
-        return marks
+        return self._marks[:count].copy().view(MARK).reshape(-1)
 
     def peek_marks(self) -> list[int]:
         """Steps of the marks that the next `take_marks` will return."""
@@ -489,7 +506,7 @@ class Tile:
     @property
     def state_address(self) -> int:
         """Address of the state array, for the compiled engine."""
-        return int(self._state.ctypes.data)
+        return self._address
 
     def set_budget(self, budget: int) -> None:
         """Instructions the engine may still issue."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import cast
 
 from .batch import run_tiles
@@ -16,30 +17,48 @@ from .tile import Tile
 
 _FEW = 16
 """Below this many tiles a second thread costs more than it brings."""
-_CHUNK = 32
-"""Tiles per call of the engine and thread, so that an interrupt is noticed in between."""
+_CHUNK = 64
+"""Tiles per call of the engine and thread, so that threads end together and an interrupt is noticed."""
 
 
-class CompiledTiles:
-    """Makes tiles of the compiled engine; runs them in threads, which the engine lets go in parallel.
+def threads() -> int:
+    """How many threads run tiles: one per CPU that this process may use, 8 at most."""
+    return min(len(os.sched_getaffinity(0)), 8) if hasattr(os, "sched_getaffinity") else 1
+
+
+@lru_cache(maxsize=1)
+def _pool() -> ThreadPoolExecutor:
+    """Kept from call to call: a device runs tiles thousands of times."""
+    return ThreadPoolExecutor(threads(), thread_name_prefix="tiles")
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked child has none of the threads.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def in_threads(tiles: Sequence[Tile], run: Callable[[Sequence[Tile]], list[Stop]]) -> list[Stop]:
+    """Run tiles chunk by chunk, in threads where there are enough; one stop per tile, in order.
 
     Tiles do not see one another while they run, so the order never shows.
     """
+    if len(tiles) < _FEW or threads() == 1:
+        return run(tiles)
+    size = min(_CHUNK, -(-len(tiles) // threads()))
+    chunks = [tiles[begin : begin + size] for begin in range(0, len(tiles), size)]
+    return [stop for stops in _pool().map(run, chunks) for stop in stops]
+
+
+class CompiledTiles:
+    """Makes tiles of the compiled engine, without native code; runs them in threads."""
 
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
-        self._threads = min(len(os.sched_getaffinity(0)), 8) if hasattr(os, "sched_getaffinity") else 1
 
     def make(self, physical: int) -> Engine:
         return Tile(physical, checks=self._checks)
 
     def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
-        mine = cast("Sequence[Tile]", tiles)
         # Compiled here, once, before any thread asks for it.
         engine()
-        if len(mine) < _FEW or self._threads == 1:
-            return run_tiles(mine, budget=budget)
-        chunks = [mine[begin : begin + _CHUNK] for begin in range(0, len(mine), _CHUNK)]
-        with ThreadPoolExecutor(self._threads) as pool:
-            done = list(pool.map(lambda chunk: run_tiles(chunk, budget=budget), chunks))
-        return [stop for stops in done for stop in stops]
+        return in_threads(cast("Sequence[Tile]", tiles), lambda chunk: run_tiles(chunk, budget=budget))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import SimulationError
 
-from .exchange_log import FORMAT, MUX, MUXPAIR, POINTER, SEND
+from .exchange_log import FORMAT, MUX, MUXPAIR, POINTER, SEND, joined
 
 DIRECTIONS = 3
 """Bits of a send's control that drive the spine; with none set no word leaves and memory is not read."""
@@ -103,11 +103,11 @@ def collect(parties: Sequence[Party], release: int) -> Traffic:
     for index, group in enumerate(parties):
         party[group.members] = index
         if len(group.log):
-            logs.append(np.tile(group.log, len(group.members)))
+            logs += [group.log] * len(group.members)
             tiles.append(np.repeat(group.members, len(group.log)))
     if not logs:
         return Traffic(release, parties, party, np.zeros(0, RUN))
-    log, tile = np.concatenate(logs), np.concatenate(tiles)
+    log, tile = joined(logs), np.concatenate(tiles)
     runs = _runs(log[log["kind"] == SEND], tile[log["kind"] == SEND], release)
     traffic = Traffic(release, parties, party, runs)
     if len(runs):

@@ -61,8 +61,8 @@ class WorkerEmitter(MatrixEmitter):
         self.leaves = False
 
     def function(self, name: str) -> str:
-        """The whole function: (state, context, scratch) -> 0, or why the launch must be undone: 2 for an infinity
-        or a NaN in fast code, 3 for a branch to code it does not know, 1 for anything else."""
+        """The whole function: (state, context, scratch) -> 0, or why the launch must be undone: 2 for an
+        infinity or a NaN in fast code, 3 for a branch to code it does not know, 1 for anything else."""
         build = self.builder
         build.label("begin")
         self.prepare(mode_of(self.program.steps(), self.fast_halves, self.flavour == FAST))

@@ -1,8 +1,8 @@
 """AMP instructions natively: sums of products in vectors that stay in the CPU's registers.
 
 Two forms of the accumulators. `matrix` keeps them as singles and rounds each sum to one, as the definition
-says. `wide`, for fast code, keeps the same values as doubles and rounds them without leaving that form: adding
-and subtracting 1.5 * 2**29 times a number's own power of two rounds it to 24 bits, ties to even. That is what
+says. `wide`, for fast code, keeps the same values as doubles and rounds them without leaving that form:
+adding and subtracting 1.5 * 2**29 times a number's own power of two rounds it to 24 bits, ties to even. That is what
 a conversion does as long as no sum is subnormal as a single, infinite or a NaN. Halves and their products are
 multiples of 2**-48, so only what the accumulators held before can lead there: they are looked at when an AMP
 has used them. An infinity becomes a NaN, which is never lost unnoticed: results, cleared accumulators and
@@ -120,7 +120,9 @@ class ProductEmitter(AuxEmitter):
         for half in range(SETS):
             for name in ("work", "delay"):
                 value = self.take_set(name, half)
-                wrong = build.op(f"or i1 {wrong}, {self._any(build.op(f'fcmp uno {DOUBLES} {value}, {value}'))}")
+                wrong = build.op(
+                    f"or i1 {wrong}, {self._any(build.op(f'fcmp uno {DOUBLES} {value}, {value}'))}"
+                )
         used = build.op(f"and i64 {build.load('i64', '%unfit')}, {build.load('i64', '%amps')}")
         found = build.op(f"or i64 {used}, {build.op(f'zext i1 {wrong} to i64')}")
         build.store("i64", build.op(f"or i64 {build.load('i64', '%specials')}, {found}"), "%specials")
@@ -149,7 +151,11 @@ class ProductEmitter(AuxEmitter):
     def take_set(self, name: str, half: int) -> str:
         """The `work` or `delay` accumulators of a set."""
         place = self._set(name, half)
-        return self.builder.load(DOUBLES, place, 64) if self.mode == "wide" else self.builder.load(SINGLES, place, 32)
+        return (
+            self.builder.load(DOUBLES, place, 64)
+            if self.mode == "wide"
+            else self.builder.load(SINGLES, place, 32)
+        )
 
     def put_set(self, name: str, half: int, vector: str) -> None:
         place = self._set(name, half)
@@ -199,7 +205,9 @@ class ProductEmitter(AuxEmitter):
         build = self.builder
         phase, wide = op.immediate, self.mode == "wide"
         kind = "double" if wide else "float"
-        inputs = self.spread(build.op(f"fpext <4 x half> {self.halves_of(self._low_pair(op, 0))} to <4 x double>"), 4)
+        inputs = self.spread(
+            build.op(f"fpext <4 x half> {self.halves_of(self._low_pair(op, 0))} to <4 x double>"), 4
+        )
         partials = build.op(f"fpext <4 x half> {self.halves_of(self._low_pair(op, 1))} to <4 x {kind}>")
         leaving = []
         for half in range(SETS):

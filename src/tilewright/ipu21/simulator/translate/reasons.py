@@ -1,4 +1,4 @@
-"""Why a launch that could have run natively was left to the compiled engine: numbers, counted in the scratch."""
+"""Why a launch was left to the compiled engine: numbers, counted in the scratch."""
 
 from __future__ import annotations
 

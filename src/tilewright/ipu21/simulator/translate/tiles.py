@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -15,11 +13,13 @@ from numpy.typing import NDArray
 
 from ...machine.memory import TILE_BASE
 from .. import state as at
+from ..batch import run_tiles
 from ..checks import Checks
 from ..compile import engine
 from ..engine import Engine
-from ..stops import STOP_ASSISTANCE, Stop
+from ..stops import Stop
 from ..tile import Tile
+from ..tiles import in_threads
 from . import scratch as sc
 from .emit import changes_control, module_source
 from .library import RUNTIME, library_source, wrapper_name
@@ -28,10 +28,6 @@ from .program import TooLarge, program
 from .reasons import NAMES
 from .sources import symbol
 
-_FEW = 16
-"""Below this many tiles a second thread costs more than it brings."""
-_CHUNK = 32
-"""Tiles per call of the engine and thread."""
 _OVERRUN = 20_000_000
 """Issues by which a launch may exceed the budget of a run."""
 _RECORDS = 8192
@@ -111,14 +107,22 @@ class Translator:
             sum(int(item.words[place]) for item in self._scratches)
             for place in (sc.NATIVE_ISSUES, sc.PHASES, sc.RACES, sc.UNDONE)
         ]
-        counts = np.sum([item.words[sc.REASON_COUNTS :] for item in self._scratches], axis=0, dtype=np.int64)
-        found = {NAMES[number]: int(counts[number]) for number in NAMES if self._scratches and counts[number]}
+        counts = {
+            number: sum(int(item.words[sc.REASON_COUNTS + number]) for item in self._scratches)
+            for number in NAMES
+        }
+        found = {NAMES[number]: count for number, count in counts.items() if count}
         return Statistics(totals[0], totals[1], totals[2], totals[3], self._count, found)
+
+    def serve(self, tile: Tile) -> None:
+        """Make the translation for which a tile has stopped."""
+        places = (at.STOP_DETAIL, at.STOP_ADDRESS, at.STOP_OTHER)
+        self.translate(tile, *(int(tile._state[place]) for place in places))
 
     def translate(self, tile: Tile, entry: int, flavour: int, target: int = 0) -> None:
         """Make a translation of the tile's code at an entry known to native code.
 
-        `target`: an address that an indirect branch has gone to and earlier translations do not know; 0: none.
+        `target`: where an indirect branch has gone that earlier translations do not know; 0: nowhere.
         """
         if self.avoid_fast and flavour == sc.FAST:
             flavour = sc.PLAIN
@@ -220,48 +224,13 @@ def run_translated(
     """Run each tile to its next stop, as `batch.run_tiles` does.
 
     Args:
-        budget: instructions per tile; default from its checks.
+        budget: instructions per tile; default from the checks of the first.
         overrun: how far a launch that began within the budget may exceed it. 0 makes budgets exact.
     """
-    run = engine().run_tiles
     mine = translator()
     scratch = mine.scratch()
     scratch.words[sc.OVERRUN] = overrun
-    stops: list[Stop | None] = [None] * len(tiles)
-    address = scratch.address
-    for tile in tiles:
-        tile.set_budget(tile.checks.budget if budget is None else budget)
-        _assist(tile, mine.assist, address)
-    pending = list(range(len(tiles)))
-    try:
-        while pending:
-            addresses = np.array([_address(tiles[index]) for index in pending], dtype=np.int64)
-            run(int(addresses.ctypes.data), len(addresses))
-            for index in pending:
-                tile = tiles[index]
-                if tile._state[at.STOP] == STOP_ASSISTANCE:
-                    places = (at.STOP_DETAIL, at.STOP_ADDRESS, at.STOP_OTHER)
-                    mine.translate(tile, *(int(tile._state[place]) for place in places))
-                else:
-                    stops[index] = tile.take_stop()
-            pending = [index for index in pending if stops[index] is None]
-    finally:
-        for tile in tiles:
-            _assist(tile, 0, 0)
-    return [stop for stop in stops if stop is not None]
-
-
-def _address(tile: Tile) -> int:
-    """Where a tile's state array is; asked for so often that it is kept with the tile."""
-    address = tile.__dict__.get("_native_address")
-    if address is None:
-        address = tile.__dict__["_native_address"] = tile.state_address
-    return int(address)
-
-
-def _assist(tile: Tile, function: int, scratch: int) -> None:
-    """Let a native function act in a tile, or none."""
-    tile._state[at.ASSISTANCE], tile._state[at.ASSISTANCE + 1] = function, scratch
+    return run_tiles(tiles, budget=budget, assistance=(mine.assist, scratch.address), assist=mine.serve)
 
 
 class TranslatedTiles:
@@ -269,19 +238,12 @@ class TranslatedTiles:
 
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
-        self._threads = min(len(os.sched_getaffinity(0)), 8) if hasattr(os, "sched_getaffinity") else 1
 
     def make(self, physical: int) -> Engine:
         return Tile(physical, checks=self._checks)
 
     def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
-        mine = cast("Sequence[Tile]", tiles)
         # Compiled here, once, before any thread asks for it.
         engine()
         translator()
-        if len(mine) < _FEW or self._threads == 1:
-            return run_translated(mine, budget=budget)
-        chunks = [mine[begin : begin + _CHUNK] for begin in range(0, len(mine), _CHUNK)]
-        with ThreadPoolExecutor(self._threads) as pool:
-            done = list(pool.map(lambda chunk: run_translated(chunk, budget=budget), chunks))
-        return [stop for stops in done for stop in stops]
+        return in_threads(cast("Sequence[Tile]", tiles), lambda chunk: run_translated(chunk, budget=budget))

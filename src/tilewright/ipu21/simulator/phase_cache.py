@@ -1,0 +1,100 @@
+"""Exchange phases that have happened before: what to copy is known, and no rule needs to be looked at again.
+
+A phase is given by what the tiles logged relative to its event 0, the registers they began with, and where
+the pointers stood. The same phase moves the same words and breaks no rule that it did not break before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .classes import TileClass
+from .exchange_log import EXCHANGE_ITEM, joined
+from .movement import Moves
+
+_FIELDS, _CLOCK = 6, 1
+"""Of an EXCHANGE_ITEM: how many, and which one is the clock."""
+CAPACITY_BYTES = 512 << 20
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Outcome of a phase.
+
+    Attributes:
+        moves: its words. stored: words that each receiver got, as (tile, words).
+        ranges: memory that was written, as (tile, address, bytes).
+        pointer_tile, pointer_value: the pointers it leaves.
+    """
+
+    moves: Moves
+    stored: list[tuple[int, int]]
+    ranges: list[tuple[int, int, int]]
+    pointer_tile: NDArray[np.int64]
+    pointer_value: NDArray[np.int64]
+
+    @property
+    def nbytes(self) -> int:
+        return self.moves.plan.nbytes + self.moves.room.nbytes + 100 * (len(self.stored) + len(self.ranges))
+
+
+class PhaseCache:
+    """The latest phases, as many as CAPACITY_BYTES hold."""
+
+    def __init__(self) -> None:
+        self._phases: OrderedDict[bytes, Phase] = OrderedDict()
+        self._bytes = 0
+        self.hits = 0
+
+    def key(
+        self, classes: Sequence[TileClass], release: int, pointers: NDArray[np.int64], partition: int
+    ) -> bytes | None:
+        """What identifies the phase that is going on; None if the tiles do not log as the engine does.
+
+        `partition` changes whenever a class splits.
+        """
+        logs = [group.items for group in classes if len(group.items)]
+        if any(log.dtype != EXCHANGE_ITEM for log in logs):
+            return None
+        items = joined(logs).view(np.int64).reshape(-1, _FIELDS)
+        items[:, _CLOCK] -= release
+        heads = [
+            (
+                len(group.items),
+                group.mux,
+                group.mux_pair,
+                group.format,
+                group.active,
+                group.since - release,
+                group.tile.pc,
+                group.data_count,
+                group.tile.active_workers,
+            )
+            for group in classes
+        ]
+        digest = hashlib.sha256()
+        for array in (np.array([partition]), np.array(heads, np.int64), pointers, items):
+            digest.update(array.data)
+        return digest.digest()
+
+    def get(self, key: bytes | None) -> Phase | None:
+        phase = self._phases.get(key) if key else None
+        if key and phase is not None:
+            self._phases.move_to_end(key)
+            self.hits += 1
+        return phase
+
+    def put(self, key: bytes, phase: Phase) -> None:
+        if phase.nbytes > CAPACITY_BYTES:
+            return
+        self._phases[key] = phase
+        self._bytes += phase.nbytes
+        while self._bytes > CAPACITY_BYTES:
+            _, dropped = self._phases.popitem(last=False)
+            self._bytes -= dropped.nbytes

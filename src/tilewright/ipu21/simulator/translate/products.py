@@ -2,11 +2,11 @@
 
 Two forms of the accumulators. `matrix` keeps them as singles and rounds each sum to one, as the definition
 says. `wide`, for fast code, keeps the same values as doubles and rounds them without leaving that form:
-adding and subtracting 1.5 * 2**29 times a number's own power of two rounds it to 24 bits, ties to even. That is what
-a conversion does as long as no sum is subnormal as a single, infinite or a NaN. Halves and their products are
-multiples of 2**-48, so only what the accumulators held before can lead there: they are looked at when an AMP
-has used them. An infinity becomes a NaN, which is never lost unnoticed: results, cleared accumulators and
-those that remain are looked at too.
+adding and subtracting 1.5 * 2**29 times a number's own power of two rounds it to 24 bits, ties to even. That
+is what a conversion does as long as no sum is subnormal as a single, infinite or a NaN. Halves and their
+products are multiples of 2**-48, so only what the accumulators held before can lead there: they are looked at
+when an AMP has used them. An infinity becomes a NaN, which is never lost unnoticed: results, cleared
+accumulators and those that remain are looked at too.
 """
 
 from __future__ import annotations

@@ -2,45 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..machine import topology
 from . import routes
+from .bounds import lower_bound
 from .forwarding import Waits, waits
+from .gangs import Parts, ganged
 from .messages import Ints, Messages, cumulative, slices
 from .orders import candidates
 from .pairing import early
 from .transfers import TILE_IDS
 
-GOOD_ENOUGH, _GOOD_ENOUGH_IF_MANY = 1.02, 1.05
-_MANY = 150_000
-"""Length over bound at which no further placement is tried; the second once so many receivers were placed."""
+_GOOD_ENOUGH = 1.02
+"""Length over bound at which no further placement is tried."""
+_LATER_ENOUGH = ((300_000, 1e9), (100_000, 1.10), (50_000, 1.05))
+"""(receivers placed by all that was tried after the first, length over bound that is good enough then)."""
 
 _LIMITS, _PATIENCE, _EASE = (1.0, 1.03), (0.25, 0.1, 0.5, 0.02, 1.0), (40, 100, 15)
 """Parameters of the sweeps tried: length aimed at and patience over the bound, ease in percent. Measured: the
 best of the first few is nearly always within 2 % of the bound."""
-_SWEEPS, _SWEPT = 96, 400_000
-"""Most sweeps tried, and most receivers placed by all of them together; three are always tried."""
+_SWEEPS = 96
+"""Most sweeps tried of one set of messages."""
 _PLACED = 100_000
 """Receivers of multicasts up to which other placements are tried too."""
 
+Placement = tuple[Ints, int]
+"""Sender event at which each receiver's items leave, and the latest row end."""
 
-def leaving_events(messages: Messages, bound: int, *, forwarding: bool = False) -> tuple[Ints, int]:
-    """Sender event at which each receiver's items leave, and the latest row end.
 
-    `bound` is that of `bounds.lower_bound`; `forwarding` tells that messages may read what others bring.
+@dataclass(frozen=True)
+class Found:
+    """The best placement found: of which messages, when each receiver's items leave, the latest row end."""
+
+    messages: Messages
+    leaves: Ints
+    horizon: int
+
+
+def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool = False) -> Found:
+    """The best of some placements of messages, which may be formed in several ways.
+
+    Args:
+        variants: ways to form the messages, at least one, the most promising first.
+        bound: no placement can be shorter.
+        forwarding: messages may read what others bring.
+
+    Each variant is placed in one way; the effort then goes to other placements of them, best first.
     """
-    best, shortest = np.zeros(0, dtype=np.int64), 1 << 62
-    placed = 0
-    for leaves, horizon in _placements(messages, bound, waits(messages) if forwarding else None):
-        placed += len(leaves)
-        if horizon < shortest:
-            best, shortest = leaves, horizon
-        if shortest <= (GOOD_ENOUGH if placed < _MANY else _GOOD_ENOUGH_IF_MANY) * bound:
-            break
-    return best, shortest
+    best: Found | None = None
+    reached: list[tuple[int, int, _Tables]] = []
+    for messages in variants:
+        least = lower_bound(messages)
+        if best is not None and least >= best.horizon:
+            continue
+        tables = _Tables(messages, bound, waits(messages) if forwarding else None)
+        shortest = 1 << 62
+        for leaves, horizon in tables.first():
+            shortest = min(shortest, horizon)
+            if best is None or horizon < best.horizon:
+                best = Found(messages, leaves, horizon)
+            if best.horizon <= _GOOD_ENOUGH * bound:
+                return best
+        reached.append((shortest, least, tables))
+    effort = 0
+    for _, least, tables in sorted(reached, key=lambda entry: entry[0]):
+        if best is not None and least >= best.horizon:
+            continue
+        for leaves, horizon in tables.others():
+            effort += len(leaves)
+            if best is None or horizon < best.horizon:
+                best = Found(tables.messages, leaves, horizon)
+            enough = next((ratio for spent, ratio in _LATER_ENOUGH if effort >= spent), _GOOD_ENOUGH)
+            if best.horizon <= enough * bound:
+                return best
+    assert best is not None, "there is a variant, and every variant can be placed"
+    return best
 
 
 def element_unions(messages: Messages) -> tuple[Ints, Ints]:
@@ -53,12 +93,12 @@ def element_unions(messages: Messages) -> tuple[Ints, Ints]:
 
 
 class _Tables:
-    """The messages as the compiled loops want them."""
+    """One way to form the messages, as the compiled loops want them, and the placements of these."""
 
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, messages: Messages, bound: int, chained: Waits | None) -> None:
         from .placement import EARLY, WIDE
 
-        self.messages = messages
+        self.messages, self.bound, self.chained = messages, bound, chained
         self.count = np.diff(messages.offsets)
         owner = messages.owner
         sender = messages.source[owner]
@@ -75,15 +115,37 @@ class _Tables:
         self.tiles[:, 2] = cumulative(heard)
         self.tiles[:-1, 4], self.tiles[:-1, 5] = element_unions(messages)
         self.tiles[:-1, 6] = np.bincount(messages.tile[wide], minlength=TILE_IDS)
+        self.single = bool((self.count == np.where(messages.wide, 2, 1)).all())
+        self._orders = candidates(messages, bound)
 
-    def ordered(self, order: Ints) -> tuple[Ints, Ints, Ints]:
+    def first(self) -> Iterator[Placement]:
+        """The placements most likely to be good."""
+        if self.single or self.chained is not None:
+            order, parts = next(self._orders)
+            yield self._inserted(order, parts)
+            return
+        for stairs in (True, False):
+            parted = ganged(self.messages, stairs=stairs)
+            if parted is not None:
+                yield self._parted(parted)
+
+    def others(self) -> Iterator[Placement]:
+        """Further placements. Multicasts seldom find all receivers free together: they are swept first,
+        unless messages wait for one another."""
+        if not self.single and self.chained is None:
+            yield from self._sweeps()
+        if self.single or self.chained is not None or len(self.messages.tile) <= _PLACED:
+            for order, parts in self._orders:
+                yield self._inserted(order, parts)
+
+    def _ordered(self, order: Ints) -> tuple[Ints, Ints, Ints]:
         """Messages in an order (with a last row), their receivers, and the indices of these."""
         receivers = slices(self.messages.offsets[order], self.count[order])
         columns = np.concatenate([self.columns[order], np.zeros((1, 6), dtype=np.int64)])
         columns[:, 5] = cumulative(self.count[order])
         return columns, self.receivers[receivers], receivers
 
-    def tiles_with(self, sends: Ints) -> Ints:
+    def _tiles_with(self, sends: Ints) -> Ints:
         """The tiles, with room for this many sends of every message."""
         wide = np.flatnonzero(self.messages.wide)
         room = np.bincount(self.messages.source, sends, TILE_IDS)
@@ -92,27 +154,15 @@ class _Tables:
         tiles[:, 0] = cumulative(room.astype(np.int64))
         return tiles
 
+    def _inserted(self, order: Ints, parts: Ints) -> Placement:
+        """Messages one after another, each as early as it can be."""
+        from .placement import place
 
-def _placements(messages: Messages, bound: int, chained: Waits | None) -> Iterator[tuple[Ints, int]]:
-    """Placements, most promising first. Multicasts seldom find all receivers free together: they are swept
-    first, unless messages wait for one another."""
-    tables = _Tables(messages)
-    single = bool((tables.count == np.where(messages.wide, 2, 1)).all())
-    if not single and chained is None:
-        yield from _sweeps(tables, bound)
-    if single or chained is not None or len(messages.tile) <= _PLACED:
-        yield from _insertions(tables, bound, chained)
-
-
-def _insertions(tables: _Tables, bound: int, chained: Waits | None) -> Iterator[tuple[Ints, int]]:
-    from .placement import place
-
-    nothing = np.zeros(len(tables.count) + 1, dtype=np.int64)
-    for order, parts in candidates(tables.messages, bound):
+        chained = self.chained
         if chained is not None:
             order = order[np.argsort(chained.depth[order], kind="stable")]
-        columns, receivers, index = tables.ordered(order)
-        offsets, awaited = nothing, nothing[:0]
+        columns, receivers, index = self._ordered(order)
+        offsets, awaited = np.zeros(len(order) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
         if chained is not None:
             count = np.diff(chained.offsets)[order]
             offsets = cumulative(count)
@@ -120,36 +170,49 @@ def _insertions(tables: _Tables, bound: int, chained: Waits | None) -> Iterator[
             place_of[index] = np.arange(len(index))
             awaited = place_of[chained.receiver[slices(chained.offsets[order], count)]]
         placed = np.zeros(len(index), dtype=np.int64)
-        tiles = tables.tiles_with(parts)
+        tiles = self._tiles_with(parts)
         horizon = place(parts[order], columns, receivers, tiles, offsets, awaited, placed)
         leaves = np.empty_like(placed)
         leaves[index] = placed
-        yield leaves, horizon
+        return leaves, horizon
 
+    def _parted(self, parted: Parts) -> Placement:
+        """Parts of messages one after another, each as early as it can be."""
+        from .placement import place
 
-def _sweeps(tables: _Tables, bound: int) -> Iterator[tuple[Ints, int]]:
-    from .placement import sweep
+        message, receiver = parted.message, parted.receiver
+        columns = np.concatenate([self.columns[message], np.zeros((1, 6), dtype=np.int64)])
+        columns[:, 5] = parted.offsets
+        tiles = self._tiles_with(np.bincount(message, minlength=len(self.count)))
+        whole, nothing = np.ones(len(message), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
+        placed = np.zeros(len(receiver), dtype=np.int64)
+        horizon = place(whole, columns, self.receivers[receiver], tiles, nothing, nothing[:0], placed)
+        leaves = np.empty_like(placed)
+        leaves[receiver] = placed
+        return leaves, horizon
 
-    messages = tables.messages
-    columns, receivers, _ = tables.ordered(np.arange(len(messages.source)))
-    tiles = tables.tiles_with(tables.count)
-    owner, by_tile = messages.owner, np.argsort(messages.tile, kind="stable")
-    tries = min(max(_SWEPT // len(owner), 3), _SWEEPS)
-    grid = [(limit, patience, ease) for limit in _LIMITS for ease in _EASE for patience in _PATIENCE]
-    for attempt in range(tries):
-        limit, patience, ease = grid[attempt % len(grid)]
-        salt = attempt // len(grid)
-        leaves = np.full(len(owner), -1, dtype=np.int64)
-        horizon = sweep(
-            int(limit * bound),
-            int(patience * bound),
-            ease,
-            salt,
-            owner,
-            by_tile.copy(),
-            columns,
-            receivers,
-            tiles.copy(),
-            leaves,
-        )
-        yield leaves, horizon
+    def _sweeps(self) -> Iterator[Placement]:
+        from .placement import sweep
+
+        messages, bound = self.messages, self.bound
+        columns, receivers, _ = self._ordered(np.arange(len(messages.source)))
+        tiles = self._tiles_with(self.count)
+        owner, by_tile = messages.owner, np.argsort(messages.tile, kind="stable")
+        grid = [(limit, patience, ease) for limit in _LIMITS for ease in _EASE for patience in _PATIENCE]
+        for attempt in range(_SWEEPS):
+            limit, patience, ease = grid[attempt % len(grid)]
+            salt = attempt // len(grid)
+            leaves = np.full(len(owner), -1, dtype=np.int64)
+            horizon = sweep(
+                int(limit * bound),
+                int(patience * bound),
+                ease,
+                salt,
+                owner,
+                by_tile.copy(),
+                columns,
+                receivers,
+                tiles.copy(),
+                leaves,
+            )
+            yield leaves, horizon

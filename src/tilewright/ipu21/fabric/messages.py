@@ -174,18 +174,14 @@ def _impossible(spans: Spans, items: Ints) -> NDArray[np.bool_]:
     the format or writes the pointer.
     """
     owner = spans.owner
-    source = spans.source[owner]
-    own = spans.tile == source
-    closes = routes.time_to_mux(source, source)
-    closes = np.where(
-        spans.wide[owner],
-        np.minimum(closes, routes.time_to_mux(source, topology.partner(source))),
-        closes,
-    )
-    closes += 1 + items[owner]
-    bad = own & ((closes == 0) | (closes == 1))
-    switch = items[owner] - topology.mux_to_store(spans.tile)
-    bad |= spans.wide[owner] & ((switch == -1) | (switch == 1))
     result = np.zeros(len(spans.source), dtype=np.bool_)
-    result[owner[bad]] = True
+    own = owner[spans.tile == spans.source[owner]]
+    source = spans.source[own]
+    closes = routes.time_to_mux(source, source)
+    with_partner = np.minimum(closes, routes.time_to_mux(source, topology.partner(source)))
+    closes = np.where(spans.wide[own], with_partner, closes) + 1 + items[own]
+    result[own[(closes == 0) | (closes == 1)]] = True
+    if spans.wide.any():
+        switch = np.abs(items[owner] - topology.mux_to_store(spans.tile))
+        result[owner[spans.wide[owner] & (switch == 1)]] = True
     return result

@@ -21,6 +21,8 @@ _COLOUR_CELLS = 1 << 24
 
 _ROUND, _ONE_ROUND = 64, 128
 """Messages per tile and round, and how many still make one round, see `_rounds`."""
+_EVEN = 0.9
+"""Mean load over the busiest tile's from which on all tiles count as busy; colours come first then."""
 _SENDER_SHARES = (0.4, 0.7, 1.0)
 """Shares of the bound that a sender's lane may be filled to by sending multicasts in parts."""
 
@@ -38,11 +40,17 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
         sent[messages.source], np.maximum.reduceat(received[messages.tile], messages.offsets[:-1])
     )
     whole = np.ones(len(receivers), dtype=np.int64)
+    single = bool((receivers == 1).all())
+    most = max(sent.max(), received.max())
+    tight = single and all(_EVEN * most <= load[load > 0].mean() for load in (sent, received))
+    if tight:
+        for order in _coloured(messages):
+            yield order, whole
     by_load = np.lexsort((-messages.items, -busiest, _rounds(messages)))
     yield by_load, whole
     yield np.lexsort((-messages.items, _rounds(messages))), whole
-    if (receivers == 1).all():
-        for order in _coloured(messages):
+    if single:
+        for order in () if tight else _coloured(messages):
             yield order, whole
         return
     # Many multicasts at once seldom find all their receivers free together. A sender with time to spare
@@ -68,7 +76,7 @@ def _rounds(messages: Messages) -> NDArray[np.int64]:
     if degree <= _ONE_ROUND:
         return np.zeros(len(messages.source), dtype=np.int64)
     count = -(-degree // _ROUND)
-    shuffled = np.argsort(_scattered(len(messages.source)), kind="stable")
+    shuffled = np.argsort(scattered(len(messages.source)), kind="stable")
     order = shuffled[np.argsort(messages.source[shuffled], kind="stable")]
     sent = np.bincount(messages.source, minlength=TILE_IDS)
     first = np.cumsum(sent) - sent
@@ -78,7 +86,7 @@ def _rounds(messages: Messages) -> NDArray[np.int64]:
     return rounds
 
 
-def _scattered(count: int) -> Order:
+def scattered(count: int) -> Order:
     """A fixed pseudo-random number for each of 0..count-1 (the finaliser of a 32-bit hash)."""
     value = np.arange(1, count + 1, dtype=np.uint64)
     for shift, factor in ((16, 0x45D9F3B), (15, 0x2C1B3C6D), (16, 1)):

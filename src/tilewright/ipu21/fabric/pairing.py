@@ -28,7 +28,7 @@ def pairs(spans: Spans) -> NDArray[np.bool_]:
     if (np.diff(spans.offsets) < 2).all():
         return np.zeros(len(spans.tile), dtype=np.bool_)
     owner = spans.owner
-    order = np.lexsort((spans.tile, spans.tile & ~2, owner))
+    order = np.argsort(owner << 11 | _beside_partner(spans.tile), kind="stable")
     tile, by = spans.tile[order], owner[order]
     fits = (spans.address % 8 == 0) & (spans.words % 2 == 0) & (spans.words >= 2 * MINIMUM_ITEMS)
     possible = fits[by] & (spans.target[order] % 8 == 0)
@@ -45,6 +45,11 @@ def pairs(spans: Spans) -> NDArray[np.bool_]:
     return result & ~(own & (rest < 3))[owner]
 
 
+def _beside_partner(tile: Ints) -> Ints:
+    """Numbers that sort tiles so that partners are side by side, lane 0 first."""
+    return tile & ~3 | (tile & 1) << 1 | tile >> 1 & 1
+
+
 def entirely(spans: Spans, paired: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Of the marked receivers, those of spans that have no others."""
     return paired & ~(np.bincount(spans.owner[~paired], minlength=len(spans.source)) > 0)[spans.owner]
@@ -53,8 +58,9 @@ def entirely(spans: Spans, paired: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def widened(spans: Spans, paired: NDArray[np.bool_]) -> Spans:
     """Spans with the marked receivers split off into wide ones."""
     owner = spans.owner
-    order = np.lexsort((spans.tile, spans.tile & ~2, ~paired, owner))
-    group = (2 * owner + ~paired)[order]
+    group = 2 * owner + ~paired
+    order = np.argsort(group << 11 | _beside_partner(spans.tile), kind="stable")
+    group = group[order]
     heads = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
     whole = group[heads] // 2
     result = spans.chosen(whole)

@@ -81,6 +81,8 @@ _gap = compiled(_gap_python, "i", "ii")
 
 def _fit_python(windows: Windows, low: int, high: int, at: int, size: int, kind: int) -> int:
     """The first event from `at` on with room for a window of `size` events among `windows[low:high]`."""
+    if high > low and windows[high - 1, 0] <= at:
+        return max(at, int(windows[high - 1, 1] + _gap(windows[high - 1, 2], kind)))
     i = _after(windows, low, high, at)
     if i > low:
         at = max(at, windows[i - 1, 1] + _gap(windows[i - 1, 2], kind))
@@ -95,6 +97,8 @@ _fit = compiled(_fit_python, "i", "siiiii")
 
 def _starts_at_python(sends: Windows, low: int, high: int, event: int) -> int:
     """Events by which a write at `event` must move to miss the first two events of every send."""
+    if high == low or sends[high - 1, 0] < event - 1:
+        return 0
     i = _after(sends, low, high, event)
     if i > low and sends[i - 1, 0] >= event - 1:
         return int(sends[i - 1, 0] + 2 - event)
@@ -144,31 +148,50 @@ def _writes_at_python(windows: Windows, low: int, high: int, delay: int, event: 
 _writes_at = compiled(_writes_at_python, "i", "siiii")
 
 
+def _met_python(
+    kind: int, event: int, begin: int, end: int, opens: int, closes: int, store: int, write: int
+) -> bool:
+    """True if a window of `kind` has a write at `event` that may not share it with `write`."""
+    if kind & WIDE == 0:
+        if event in (begin, end) and write & (_PAIRMUX | _FORMAT | _WIDE_POINTER):
+            return True
+        return bool(event == store and write & (_PAIRMUX | _FORMAT))
+    if kind & EARLY and (event in (begin - 1, end - 1)) and write != _PAIRMUX:
+        return True
+    if event in (opens, closes) and write != _FORMAT:
+        return True
+    return bool(event == store and write & (_MUX | _PAIRMUX | _FORMAT))
+
+
+_met = compiled(_met_python, "b", "iiiiiiii")
+
+
 def _crossed_python(
     windows: Windows, low: int, high: int, delay: int, begin: int, size: int, kind: int
 ) -> bool:
     """True if a new window's register writes may not share an event with one that is there."""
     end = begin + size
-    if kind & WIDE == 0:
-        alone = _PAIRMUX | _FORMAT | _WIDE_POINTER
-        return bool(
-            _writes_at(windows, low, high, delay, begin) & alone
-            or _writes_at(windows, low, high, delay, end) & alone
-            or _writes_at(windows, low, high, delay, begin + delay) & (_PAIRMUX | _FORMAT)
-        )
-    pointers = _PLAIN_POINTER | _WIDE_POINTER
-    if kind & EARLY:
-        others = _MUX | _FORMAT | pointers
-        if _writes_at(windows, low, high, delay, begin - 1) & others:
+    store, opens, closes = begin + delay, begin + delay - 2, end + delay - 2
+    i = high
+    while i > low and windows[i - 1, 1] + delay >= begin - 1:
+        i -= 1
+        first, stop, other = windows[i, 0], windows[i, 1], windows[i, 2]
+        if first - 1 > end + delay:
+            continue
+        # The writes of the other window, each with those of the new one that it may not meet.
+        for edge in (first, stop):
+            if other == 0:
+                meets = _met(kind, edge, begin, end, opens, closes, store, _MUX)
+            else:
+                meets = _met(kind, edge + delay - 2, begin, end, opens, closes, store, _FORMAT)
+                if other & EARLY:
+                    meets = meets or _met(kind, edge - 1, begin, end, opens, closes, store, _PAIRMUX)
+            if meets:
+                return True
+        pointer = _WIDE_POINTER if other & WIDE else _PLAIN_POINTER
+        if _met(kind, first + delay, begin, end, opens, closes, store, pointer):
             return True
-        if _writes_at(windows, low, high, delay, end - 1) & others:
-            return True
-    others = _MUX | _PAIRMUX | pointers
-    return bool(
-        _writes_at(windows, low, high, delay, begin + delay - 2) & others
-        or _writes_at(windows, low, high, delay, end + delay - 2) & others
-        or _writes_at(windows, low, high, delay, begin + delay) & (_MUX | _PAIRMUX | _FORMAT)
-    )
+    return False
 
 
 _crossed = compiled(_crossed_python, "b", "siiiiii")
@@ -425,6 +448,17 @@ def _place_python(
                 # The sender alone, then what each receiver alone allows from there on.
                 start = _sender_at(messages, tiles, sends, send_masks, windows, masks, message, start)
                 ready = 0
+                if needed >= remaining:
+                    begin = start
+                    for i in range(remaining):
+                        j = left[i]
+                        start = _receiver_at(
+                            messages, receivers, tiles, sends, send_masks, windows, masks, message, j, start
+                        )
+                        earliest[i] = start
+                    if start == begin:
+                        break
+                    continue
                 for i in range(remaining):
                     earliest[i] = _receiver_at(
                         messages, receivers, tiles, sends, send_masks, windows, masks, message, left[i], start

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bounds import lower_bound
-from .greedy import GOOD_ENOUGH, element_unions, leaving_events
+from .greedy import element_unions, leaving_events
 from .joining import continued, shared
 from .messages import Ints, Messages, Spans, as_messages, cut, directions, spans_of
 from .pairing import entirely, least_items, pairs, widened
@@ -90,18 +90,9 @@ def schedule(
         return Schedule(cut(spans), none, none, none, np.zeros(0, np.uint32), np.zeros(1, np.int64), bound=0)
     once = shared(spans)
     bound = lower_bound(as_messages(once), *least_items(once, pairs(once)))
-    best: tuple[Messages, Ints] | None = None
-    shortest = 0
-    for variant in _variants(spans, once, joining=not forwarding):
-        messages = cut(variant)
-        least = lower_bound(messages)
-        if best is not None and (least >= shortest or shortest <= GOOD_ENOUGH * bound):
-            continue
-        leaves, horizon = leaving_events(messages, least, forwarding=forwarding)
-        if best is None or horizon < shortest:
-            best, shortest = (messages, leaves), horizon
-    assert best is not None
-    return _rows(*_regroup(*best), bound)
+    variants = (cut(variant) for variant in _variants(spans, once, joining=not forwarding))
+    found = leaving_events(variants, bound, forwarding=forwarding)
+    return _rows(*_regroup(found.messages, found.leaves), bound)
 
 
 def _variants(spans: Spans, once: Spans, *, joining: bool) -> Iterator[Spans]:
@@ -123,7 +114,7 @@ def _variants(spans: Spans, once: Spans, *, joining: bool) -> Iterator[Spans]:
 def _regroup(messages: Messages, leaves: Ints) -> tuple[Messages, Ints]:
     """Messages whose receivers all get the same send, and the events at which they leave."""
     owner = messages.owner
-    order = np.lexsort((np.arange(len(leaves)), leaves, owner))
+    order = np.argsort(owner << 40 | leaves, kind="stable")
     owner, leaves = owner[order], leaves[order]
     heads = np.flatnonzero(np.concatenate([[True], (np.diff(owner) != 0) | (np.diff(leaves) != 0)]))
     kept = owner[heads]

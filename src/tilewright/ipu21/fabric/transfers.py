@@ -32,6 +32,10 @@ TILE_IDS = 1536
 """Physical ids fit 0..1535; only those of rows 0..22 (0..1471) name tiles."""
 
 
+_ELEMENT_SHIFT = memory.ELEMENT_BYTES.bit_length() - 1
+_INTERLEAVED_SHIFT = memory.INTERLEAVED_ELEMENT_BYTES.bit_length() - 1
+
+
 def element_masks(address: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:
     """Bit masks of the effective elements that `words` words from each byte address touch."""
     first = _elements(address)
@@ -41,8 +45,8 @@ def element_masks(address: NDArray[np.int64], words: NDArray[np.int64]) -> NDArr
 
 def _elements(address: NDArray[np.int64]) -> NDArray[np.int64]:
     """`machine.memory.effective_element` of every address of an array."""
-    low = address // memory.ELEMENT_BYTES
-    high = 32 + (address - memory.REGION1_BASE) // memory.INTERLEAVED_ELEMENT_BYTES
+    low = address >> _ELEMENT_SHIFT
+    high = 32 + (address - memory.REGION1_BASE >> _INTERLEAVED_SHIFT)
     return np.where(address < memory.REGION1_BASE, low, high)
 
 

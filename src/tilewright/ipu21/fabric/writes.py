@@ -24,7 +24,7 @@ def register_writes(messages: Messages, starts: Ints) -> tuple[Ints, Ints, Ints]
     """
     owner = messages.owner
     mux = starts[owner] + messages.route + 1
-    order = np.lexsort((mux, messages.tile))
+    order = np.argsort(messages.tile << 40 | mux, kind="stable")
     owner, mux, tile, target = owner[order], mux[order], messages.tile[order], messages.target[order]
     words, items, wide = messages.words[owner], messages.items[owner], messages.wide[owner]
     sender = messages.source[owner]
@@ -63,7 +63,8 @@ def register_writes(messages: Messages, starts: Ints) -> tuple[Ints, Ints, Ints]
     ]
     controls = np.concatenate(columns)
     place = np.concatenate([tile[group[0]] for group in groups])
-    order = np.lexsort((controls[:, 1], controls[:, 0], place))
+    # Every group is sorted already, so that a stable sort only merges them.
+    order = np.argsort(place << 44 | controls[:, 0] << 3 | controls[:, 1], kind="stable")
     ends = np.zeros(TILE_IDS, dtype=np.int64)
     np.maximum.at(ends, tile, store + items + topology.RECEIVE_GUARD)
     return controls[order], place[order], ends

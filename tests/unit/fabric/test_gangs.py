@@ -1,0 +1,103 @@
+"""Gangs: phases in which groups of tiles want what each of them holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exchange_phases import Phase, PhaseBuilder, delivered, memories
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.ipu21.fabric import routes
+from tilewright.ipu21.fabric.execute import execute
+from tilewright.ipu21.fabric.gangs import ganged
+from tilewright.ipu21.fabric.messages import cut, spans_of
+from tilewright.ipu21.fabric.schedule import schedule
+from tilewright.ipu21.fabric.verify import verify
+from tilewright.ipu21.machine import topology
+
+pytestmark = pytest.mark.unit
+
+OPERAND, WEIGHTS = 0x80000, 0x90000
+
+
+def two_operands(rows: int, columns: int, words: int, weight_words: int, pieces: int = 1) -> Phase:
+    """On a grid of tiles, all of a row want what each of it holds, and all of a column likewise."""
+    tiles = topology.to_physical(np.arange(rows * columns)).reshape(rows, columns)
+    builder = PhaseBuilder()
+    for groups, address, size in ((tiles, OPERAND, words), (tiles.T, WEIGHTS, weight_words)):
+        for group in groups.tolist() if size else []:
+            for source in group if len(group) > 1 else []:
+                for piece in range(pieces):
+                    others = [tile for tile in group if tile != source]
+                    # A gap at the receivers keeps the pieces apart.
+                    builder.add(source, address + 4 * size * piece, size, others, gap=2)
+    return builder.build()
+
+
+def test_every_message_leaves_at_most_twice_in_a_staircase() -> None:
+    phase = two_operands(1, 7, 300, 0)
+    result = schedule(*phase)
+    assert verify(result.rows, {}, *phase) == []
+    assert len(result.messages.source) == 2 * 7 - 2
+    # Six turns, not seven: no tile waits while it sends.
+    assert result.horizon < 6 * 300 + 150
+    assert result.horizon <= 1.03 * result.bound
+
+
+def test_two_operands_in_one_phase_come_near_the_bound() -> None:
+    phase = two_operands(4, 12, 640, 320, pieces=3)
+    result = schedule(*phase)
+    assert verify(result.rows, {}, *phase) == []
+    assert result.messages.wide.any()
+    assert result.horizon <= 1.06 * result.bound
+
+
+def test_partners_that_share_an_operand_receive_it_as_64_bit_items() -> None:
+    alone, beside = two_operands(1, 11, 400, 0), two_operands(1, 12, 400, 0)
+    assert schedule(*beside).horizon < 0.7 * schedule(*alone).horizon
+
+
+@given(
+    rows=st.integers(1, 5),
+    columns=st.integers(2, 9),
+    words=st.sampled_from([1, 2, 16, 33, 64, 100]),
+    weight_words=st.sampled_from([0, 1, 17, 60, 128]),
+    pieces=st.integers(1, 3),
+)
+@settings(max_examples=40)
+def test_every_word_arrives(rows: int, columns: int, words: int, weight_words: int, pieces: int) -> None:
+    phase = two_operands(rows, columns, words, weight_words, pieces)
+    result = schedule(*phase)
+    assert verify(result.rows, {}, *phase) == []
+    before = memories(sorted(result.rows))
+    expected = delivered(phase, before)
+    execute(result.rows, before)
+    assert all(np.array_equal(before[tile], expected[tile]) for tile in result.rows)
+
+
+@pytest.mark.parametrize("stairs", [True, False])
+def test_parts_hold_every_receiver_once(stairs: bool) -> None:
+    messages = cut(spans_of(*two_operands(3, 5, 40, 20)))
+    parts = ganged(messages, stairs=stairs)
+    assert parts is not None
+    assert sorted(parts.receiver.tolist()) == list(range(len(messages.tile)))
+    sent_by = np.repeat(parts.message, np.diff(parts.offsets))
+    assert np.array_equal(messages.owner[parts.receiver], sent_by)
+
+
+def test_a_gang_of_which_some_only_listen_has_no_staircase() -> None:
+    builder = PhaseBuilder()
+    tiles = topology.to_physical(np.arange(6)).tolist()
+    for source in tiles[:2]:
+        builder.add(source, OPERAND, 50, [tile for tile in tiles if tile != source])
+    messages = cut(spans_of(*builder.build()))
+    assert ganged(messages, stairs=True) is None
+    assert ganged(messages, stairs=False) is not None
+
+
+def test_route_table_equals_the_formula_for_all_pairs() -> None:
+    tiles = topology.to_physical(np.arange(topology.TILES))
+    source, tile = (side.reshape(-1) for side in np.meshgrid(tiles, tiles))
+    assert np.array_equal(routes.time_to_mux(source, tile), topology.time_to_mux(source, tile))
+    assert np.array_equal(routes.direction(source, tile), topology.direction(source, tile))

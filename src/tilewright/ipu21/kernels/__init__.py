@@ -16,12 +16,14 @@ from . import (
     gemm,
     l2_normalise,
     normalise,
+    permute,
     reduce,
     root,
     row_sums,
     runtime,
     scale,
     softmax,
+    transpose,
 )
 from .kernel import Contract, Kernel, Operand, Scalar
 
@@ -49,6 +51,8 @@ _ON_DEMAND = (
     row_sums.KERNEL,
     normalise.KERNEL,
     l2_normalise.KERNEL,
+    transpose.KERNEL,
+    permute.KERNEL,
 )
 
 KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_ON_DEMAND)}

@@ -75,8 +75,8 @@ def run_command(
 
     Example: tilewright run digits.ipuexe --input x=images.npy --output logits=logits.npy
     """
-    wanted_inputs = _pairs(inputs or [], "--input")
-    wanted_outputs = _pairs(outputs or [], "--output")
+    wanted_inputs = array_files(inputs or [], "--input")
+    wanted_outputs = array_files(outputs or [], "--output")
     if len(set(wanted_outputs.values())) != len(wanted_outputs):
         raise UsageError("two outputs would be written to one file")
     from tilewright.package import load_package
@@ -242,7 +242,8 @@ def _is_profile(data: bytes) -> bool:
     return looks_like_profile(data)
 
 
-def _pairs(options: Sequence[str], option: str) -> dict[str, Path]:
+def array_files(options: Sequence[str], option: str) -> dict[str, Path]:
+    """`NAME=FILE` of a repeatable option. Raises UsageError."""
     pairs: dict[str, Path] = {}
     for text in options:
         name, separator, path = text.partition("=")

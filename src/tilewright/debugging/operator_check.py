@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tilewright.errors import MismatchError, SimulationError
+from tilewright.errors import MismatchError
 from tilewright.graph import Graph
 from tilewright.ipu21.machine.topology import TILES
 from tilewright.ipu21.simulator.checks import Checks
@@ -17,11 +17,11 @@ from tilewright.ipu21.simulator.classes import word_table
 from tilewright.ipu21.simulator.device import SimulatedDevice
 from tilewright.ipu21.simulator.engine import Engines
 from tilewright.ipu21.simulator.hazards import PhaseChecks
-from tilewright.ipu21.simulator.tile import Tile
 from tilewright.package.program_info import ProgramInfo, ValueInfo
 from tilewright.package.records import Package
 from tilewright.runtime import Session
 
+from .cuts import Cut
 from .pausing import Hit, PausingTiles
 from .reference import Expected, OperatorReference, package_graph, rounded
 from .shards import Difference, Memory, compare, gather
@@ -136,9 +136,8 @@ class OperatorChecker:
             for position in self._order.places.get(value.step, []):
                 events.setdefault(position, []).append(value)
         self._events = sorted(events.items())
-        self._cut = -1
-        self._remaining = np.zeros(TILES, np.int64)
-        self._address = np.zeros(TILES, np.int64)
+        self._event = -1
+        self._cut = Cut(package, device, self._order)
 
     def _unkept(self) -> list[str]:
         kept = {value.binding.name for value in self._program.values}
@@ -148,76 +147,37 @@ class OperatorChecker:
         """Before a run: look at it from its first step on."""
         self._inputs = inputs
         self._reference.begin()
-        self._cut = -1
-        self._engines.wants = self._wanted
-        self._engines.met = self._met
-        self._engines.ready = self._ready
-        self._engines.paused = self._paused
-        self._engines.keeps = self._keeps
-        self._aim(after=0)
+        self._event = -1
+        engines, cut = self._engines, self._cut
+        engines.wants, engines.met, engines.keeps = cut.wanted, cut.met, cut.reached
+        engines.ready = lambda _, others: cut.complete(engines.held, others)
+        engines.paused = self._paused
+        self._next(passed=0)
 
-    # Where tiles are held ---------------------------------------------------------------------------------
-
-    def _aim(self, after: int) -> None:
-        """Hold every tile behind the next event. `after`: a position that all have passed."""
-        self._cut += 1
-        self._address[:] = 0
-        if self._cut == len(self._events):
+    def _next(self, passed: int) -> None:
+        """Hold all tiles behind the next event. `passed`: position of a step that all have begun."""
+        self._event += 1
+        if self._event == len(self._events):
+            self._cut.aim(None, np.zeros(TILES, np.int64))
             return
-        position = self._events[self._cut][0]
-        targets: dict[int, tuple[int, int]] = {}
+        self._cut.aim(self._events[self._event][0], self._passed(passed))
+
+    def _passed(self, position: int) -> NDArray[np.int64]:
+        """Where tiles held behind a position wait: those marks will not hold them again."""
+        result = np.zeros(TILES, np.int64)
+        known: dict[int, int] = {}
         for tile in self._package.tiles:
-            if tile.image not in targets:
-                targets[tile.image] = self._target(tile.physical_tile, after, position)
-            address, times = targets[tile.image]
-            self._address[tile.physical_tile], self._remaining[tile.physical_tile] = address, times
+            if tile.image not in known:
+                there = self._order.next_mark(self._order.marks(tile.physical_tile), position)
+                known[tile.image] = there if there is not None and self._event else position
+            result[tile.physical_tile] = known[tile.image]
+        return result
 
-    def _target(self, tile: int, after: int, position: int) -> tuple[int, int]:
-        """Address at which a tile is to be held, and at which of its passes there; 0: it is there already."""
-        marks = self._order.marks(tile)
-        there = self._order.next_mark(marks, position)
-        if there is None:
-            return 0, 0
-        # The tile is held before the first mark behind `after`, or has just come there.
-        known = self._order.next_mark(marks, after) if self._cut else after
-        step = self._order.sequence[there]
-        return marks[step], self._order.passes(step, known if known is not None else after, there)
-
-    def _wanted(self, tile: Tile) -> Sequence[int]:
-        address = int(self._address[tile.physical])
-        return [address] if address else []
-
-    def _met(self, hit: Hit) -> bool:
-        members = next(group.members for group in self._device.chip.classes if group.tile is hit.tile)
-        self._remaining[members] -= 1
-        return bool(self._remaining[hit.tile.physical] <= 0)
-
-    def _keeps(self, hit: Hit) -> bool:
-        tile = hit.tile.physical
-        return bool(self._address[tile] == hit.address and self._remaining[tile] <= 0)
-
-    def _ready(self, held: Sequence[Tile], others: Sequence[Tile]) -> bool:
-        waiting = self._engines.held
-        watched = [group for group in self._device.chip.classes if self._address[group.first]]
-        if all(group.tile in waiting for group in watched):
-            return True
-        if not others:
-            step = self._order.place(self._events[self._cut][0]).step
-            name = self._package.profile.steps[step].name
-            raise SimulationError(f"the tiles cannot all be held behind step {name!r}", category="package")
-        return False
-
-    def _paused(self, hits: list[Hit]) -> None:
-        position, values = self._events[self._cut]
+    def _paused(self, _: list[Hit]) -> None:
+        position, values = self._events[self._event]
         for value in values:
             self._check(value, position)
-        # Several events may lie before the place where the tiles are held.
-        self._aim(after=position)
-        while self._cut < len(self._events) and not self._address.any():
-            position, values = self._events[self._cut]
-            for value in values:
-                self._check(value, position)
-            self._aim(after=position)
+        self._next(passed=position)
 
     # What is compared -------------------------------------------------------------------------------------
 
@@ -250,7 +210,7 @@ class OperatorChecker:
         name = value.binding.name
         if value.copy:
             seen = self._reference.seen.get(name)
-            return None if seen is None else Expected(seen, 0.0, "a copy is exact")
+            return None if seen is None else Expected(seen.array, 0.0, "a copy is exact")
         if name in self._inputs:
             array = np.asarray(self._inputs[name])
             bound = rounded(array, value.binding.device_dtype)

@@ -75,25 +75,18 @@ class PausingTiles:
         if held and self.ready(held, [tile for tile in mine if tile not in self._held]):
             hits = list(self._held.values())
             self.paused(hits)
-            kept = {tile: hit for tile, hit in self._held.items() if self.keeps(hit)}
+            kept = {tile: hit for tile, hit in self._held.items() if at(hit) and self.keeps(hit)}
             # What a debugger has stepped beyond its breakpoint is not there any more.
             self._resuming.update({t: hit for t, hit in self._held.items() if t not in kept and at(hit)})
             self._held = kept
         return [self._stops.get(tile) or _nothing_left(tile) for tile in mine]
 
-    def step(self, tile: Tile) -> Stop:
-        """Let a held tile issue one instruction or bundle, of whichever context's turn it is.
-
-        The stop is that of an exhausted budget, or one that the chip has to act upon: then the tile is held
-        no longer.
-        """
-        stop = run_tiles([tile], budget=1)[0]
-        if stop.kind is not StopKind.BUDGET:
-            self._stops[tile] = stop
-        return stop
+    def deliver(self, tile: Tile, stop: Stop) -> None:
+        """While paused: stepping has brought a held tile to a stop that the chip has to act upon."""
+        self._stops[tile] = stop
 
     def stopped(self, tile: Tile) -> bool:
-        """Whether stepping has brought a tile to something that the chip has to act upon."""
+        """Whether that has happened."""
         return tile in self._stops
 
     def _round(self, tiles: list[Tile], budget: int) -> list[Tile]:

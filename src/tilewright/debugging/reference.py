@@ -90,9 +90,9 @@ class OperatorReference:
         self._arguments: dict[str, tuple[Loop, int]] = {}
         self._loops: list[Loop] = []
         self._visit(graph.body)
-        self.seen: dict[str, Array] = {}
-        """Values as the device holds or held them, the latest instance of each."""
-        self._entered: dict[str, tuple[int, Array]] = {}
+        self.seen: dict[str, Expected] = {}
+        """The latest instance of each value, with how far it may be off: 0 for what the device holds."""
+        self._entered: dict[str, tuple[int, Expected]] = {}
 
     def _visit(self, region: Region) -> None:
         for operation in region.operations:
@@ -113,9 +113,9 @@ class OperatorReference:
         self.seen.clear()
         self._entered.clear()
 
-    def note(self, name: str, array: NDArray[np.generic]) -> None:
-        """What the device holds as a value."""
-        self.seen[name] = array.astype(np.float32)
+    def note(self, name: str, array: NDArray[np.generic], bound: float | Bound = 0.0) -> None:
+        """What a value is: as the device holds it, or as it should be to within `bound`."""
+        self.seen[name] = Expected(array.astype(np.float32), bound, "")
 
     def enter(self, iteration: int, name: str) -> None:
         """An iteration of the loop around a value begins, unless it has begun before.
@@ -123,7 +123,7 @@ class OperatorReference:
         Keeps what the loop carries into it, before anything inside replaces that.
         """
         for loop in self._loops:
-            if not self._inside(loop, name):
+            if not self.inside(loop, name):
                 continue
             for position, value in enumerate(loop.entering):
                 known = self._entered.get(value.name)
@@ -132,9 +132,10 @@ class OperatorReference:
                 source = loop.initial[position] if iteration == 0 else loop.leaving[position]
                 found = self.resolve(source, max(iteration - 1, 0))
                 if found is not None:
-                    self._entered[value.name] = iteration, found.array
+                    self._entered[value.name] = iteration, found
 
-    def _inside(self, loop: Loop, name: str) -> bool:
+    def inside(self, loop: Loop, name: str) -> bool:
+        """Whether a value is the result of an operation of the loop's region."""
         return any(value.name == name for inner in loop.region.operations for value in inner.results)
 
     def resolve(self, value: Value, iteration: int) -> Expected | None:
@@ -145,11 +146,11 @@ class OperatorReference:
         if name in self._unknown:
             return None
         if name in self._entered and name not in self.seen:
-            return Expected(self._entered[name][1], 0.0, "")
+            return self._entered[name][1]
         if name in self._arguments and name not in self.seen:
             return self._slice(name, iteration)
         if name in self.seen:
-            return Expected(self.seen[name], 0.0, "")
+            return self.seen[name]
         return self.expect(name, iteration)
 
     def _slice(self, name: str, iteration: int) -> Expected | None:
@@ -188,6 +189,40 @@ class OperatorReference:
             if np.any(np.asarray(operand.bound)):
                 bound = bound + _carried(operation, arrays, position, operand.bound, result)
         return Expected(result, np.broadcast_to(bound, result.shape), own.reason)
+
+
+def follow(reference: OperatorReference, name: str, iteration: int) -> Expected | None:
+    """A value from the graph's inputs on, which must be noted; inside a loop, of one iteration of it.
+
+    Everything before it in the program is computed and noted too.
+    """
+
+    def walk(region: Region) -> Expected | None:
+        for operation in region.operations:
+            if operation.name == REPEAT:
+                loop = Loop(operation)
+                inside = reference.inside(loop, name)
+                for turn in range(iteration + 1 if inside else loop.count):
+                    for inner in loop.region.operations:
+                        reference.enter(turn, inner.results[0].name)
+                        found = made(inner, turn, stop=inside and turn == iteration)
+                        if found is not None:
+                            return found
+            found = made(operation, 0, stop=True)
+            if found is not None:
+                return found
+        return None
+
+    def made(operation: Operation, turn: int, *, stop: bool) -> Expected | None:
+        for value in operation.results:
+            expected = reference.expect(value.name, turn)
+            if expected is not None:
+                reference.note(value.name, expected.array, expected.bound)
+                if stop and value.name == name:
+                    return expected
+        return None
+
+    return walk(reference.graph.body)
 
 
 def rounded(array: NDArray[np.generic], device_dtype: str) -> float | Bound:

@@ -25,6 +25,7 @@ COMMAND_MODULES = (
     "isa",
     "exchange",
     "profile",
+    "debug",
     "explain",
     "diff",
     "memory",

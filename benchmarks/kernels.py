@@ -55,7 +55,8 @@ def measure(symbol: str, scalars: Mapping[str, int]) -> Measured:
 
 
 def gemm(rows: int, inner: int, columns: int) -> Measured:
-    return measure("gemm_f16", {"rows": rows, "inner": inner, "columns": columns})
+    strides = {"w_inner_stride": 512, "w_column_stride": 512 * inner}
+    return measure("gemm_f16", {"rows": rows, "inner": inner, "columns": columns, **strides})
 
 
 def reduction(remote: int, words: int, columns: int) -> Measured:
@@ -77,7 +78,7 @@ class Row:
 def rows() -> list[Row]:
     """All measurements. A panel's cycles are the difference that one more inner group makes."""
     result = []
-    for height in (18, 24, 25, 48, 64, 152, 153, 365, 586, 768):
+    for height in (6, 12, 18, 24, 25, 48, 64, 152, 153, 365, 586, 768):
         panel = gemm(height, 5, 1).cycles - gemm(height, 4, 1).cycles
         result.append(Row(f"gemm_f16 panel, {height} rows", panel, "cycles", 4 * height + 130))
     for height, inner, columns in ((24, 8, 4), (64, 10, 10), (128, 4, 8), (365, 8, 4)):

@@ -142,7 +142,8 @@ AMP_ROWS, AMP_INNER, AMP_COLUMNS = 384, 4, 3
 def amp(run: Run, checks: Checks | None = None, *, tries: int = 100) -> float:
     """AMP instructions of the matrix kernel, weight loads and launches included in the time."""
     image = link_kernels(["gemm_f16"], {})
-    registers = {2: RIGHT, 3: LEFT, 4: OTHER, 5: AMP_ROWS, 6: AMP_INNER, 7: AMP_COLUMNS}
+    registers = {2: RIGHT, 3: LEFT, 4: OTHER, 6: AMP_ROWS, 7: AMP_INNER | AMP_COLUMNS << 16, 8: 512}
+    registers[9] = 512 * AMP_INNER
     left, weights = random_halves(AMP_ROWS * AMP_INNER * 16), random_halves(AMP_INNER * AMP_COLUMNS * 256)
 
     def make() -> Tile:
@@ -237,9 +238,9 @@ SIGLIP = Forward(rows=92, inner=12, columns=5, calls=162)
 def layer_image(forward: Forward) -> LinkedImage:
     """One call of each kernel, `$m9` telling whether GeLU is wanted, as one supervisor function."""
     lines = ["    add $m11, $m11, -16", "    st32 $m10, $m11, $mzero, 0", "    st32 $m9, $m11, $mzero, 1"]
-    words = forward.rows * forward.columns * 4
+    words, shape = forward.rows * forward.columns * 4, forward.inner | forward.columns << 16
     calls = (
-        ("gemm_f16", (RIGHT, LEFT, OTHER, forward.rows, forward.inner, forward.columns)),
+        ("gemm_f16", (RIGHT, LEFT, OTHER, 0, forward.rows, shape, 512, 512 * forward.inner)),
         ("add_row_f16", (RIGHT, RIGHT, LEFT, forward.rows, forward.columns)),
         ("gelu_f16", (RIGHT, RIGHT, words)),
     )

@@ -21,11 +21,20 @@ pytestmark = pytest.mark.sim
 
 LEFT, RIGHT, OTHER = 0x5C000, REGION1_BASE, REGION1_BASE + 0x40000
 
+
+def gemm(rows: int, inner: int, columns: int) -> dict[str, int]:
+    strides = {"w_inner_stride": 512, "w_column_stride": 512 * inner}
+    return {"c": RIGHT, "a": LEFT, "w": OTHER, "rows": rows, "inner": inner, "columns": columns, **strides}
+
+
 CASES: list[tuple[str, dict[str, int]]] = [
-    ("gemm_f16", {"c": RIGHT, "a": LEFT, "w": OTHER, "rows": 48, "inner": 4, "columns": 3}),
-    ("gemm_f16", {"c": RIGHT, "a": LEFT, "w": OTHER, "rows": 200, "inner": 2, "columns": 2}),
-    ("gemm_f16", {"c": RIGHT, "a": LEFT, "w": OTHER, "rows": 800, "inner": 3, "columns": 2}),
-    ("gemm_f16", {"c": RIGHT, "a": LEFT, "w": OTHER, "rows": 19, "inner": 1, "columns": 2}),
+    ("gemm_f16", gemm(48, 4, 3)),
+    ("gemm_f16", gemm(200, 2, 2)),
+    ("gemm_f16", gemm(800, 3, 2)),
+    ("gemm_f16", gemm(19, 1, 2)),
+    ("gemm_f16", gemm(7, 3, 2)),
+    ("gemm_row_f16", {**gemm(26, 3, 2), "start": OTHER + 0x10000}),
+    ("gemm_add_f16", {**gemm(3, 3, 2), "start": OTHER + 0x10000}),
     ("add_f16", {"c": LEFT, "a": RIGHT, "b": OTHER, "words": 1000}),
     ("add_f16", {"c": RIGHT, "a": RIGHT + 0x10000, "b": OTHER, "words": 333}),
     ("add_row_f16", {"c": RIGHT, "a": RIGHT, "row": LEFT, "rows": 50, "columns": 5}),

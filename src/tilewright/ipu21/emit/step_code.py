@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..isa import build, csrs
+from ..isa.encode import encode
 from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
 from ..place.placement import Placement
 from .steps_profile import ProfileIndex
 
 SYNC_ABSENT, SYNC_INTERNAL = 1, 3
+_OR_HIGH = "or $mDst0, $mSrc0, immz12"
 
 
 @dataclass
@@ -95,9 +97,16 @@ def exchange_words(symbols: Mapping[str, int], row_address: int | None) -> list[
 
 
 def call_words(symbols: Mapping[str, int], symbol: str, values: Sequence[int]) -> list[int]:
-    """Load the call registers m2, m3, ... (20 bits each) and call a kernel."""
-    loads = [build.setzi(2 + index, value) for index, value in enumerate(values)]
+    """Load the call registers m2, m3, ... and call a kernel."""
+    loads = [word for index, value in enumerate(values) for word in load_words(2 + index, value)]
     return [*loads, build.call(10, symbols[symbol])]
+
+
+def load_words(register: int, value: int) -> list[int]:
+    """Put a 32-bit value into a register: one instruction for 20 bits, two for more."""
+    low, high = value & 0xFFFFF, value & ~0xFFFFF
+    words = [build.setzi(register, low)]
+    return [*words, *encode(_OR_HIGH, register, register, high)] if high else words
 
 
 def class_code(

@@ -44,6 +44,7 @@ CODE_END = 0x50000
 
 _ALWAYS = (gemm.KERNEL, add.KERNEL, add_row.KERNEL, gelu.KERNEL, reduce.KERNEL, copy.COPY, copy.FILL)
 _ON_DEMAND = (
+    *gemm.STARTED,
     *root.KERNELS,
     *softmax.KERNELS,
     attention_merge.KERNEL,
@@ -80,9 +81,15 @@ def source_of(name: str) -> str:
     return KERNELS[name].source() if name in KERNELS else _ROUTINES[name]()
 
 
-@cache
 def object_of(name: str) -> ObjectFile:
-    """The assembled object of a kernel or runtime routine."""
+    """The assembled object of a kernel or runtime routine; members of a family may share one."""
+    if name in KERNELS:
+        name = next(other for other, kernel in KERNELS.items() if kernel.source == KERNELS[name].source)
+    return _assembled(name)
+
+
+@cache
+def _assembled(name: str) -> ObjectFile:
     return assemble(source_of(name), filename=f"{name}.S")
 
 
@@ -98,7 +105,7 @@ def link_kernels(names: Sequence[str], externals: Mapping[str, int]) -> LinkedIm
     """
     starts = [name for name in names if name in (runtime.START, runtime.START_IDLE)]
     return link(
-        [object_of(name) for name in names],
+        list({id(item): item for item in map(object_of, names)}.values()),
         intervals=((IMAGE_BASE, CODE_END),),
         entry=starts[0] if starts else None,
         roots=list(names),

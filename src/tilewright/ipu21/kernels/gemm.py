@@ -1,12 +1,15 @@
-"""`gemm_f16`: C = A x W on one tile, float16 in and out, float16 partial sums between inner groups.
+"""`gemm_f16`, `gemm_row_f16`, `gemm_add_f16`: C = start + A x W on one tile, float16 in and out.
 
-A (a16) is [K/16][R][16], W (b16) is [N/16][K/16][16 columns][16 inner], C (a16) is [N/16][R][16]; the
-result's order is again a legal left operand. Sums are float32 inside a 16-wide inner group; between groups C
-holds the float16 partial.
+A (a16) is [K/16][R][16], C (a16) is [N/16][R][16]: a result is again a legal left operand. W is made of
+panels of [16 columns][16 inner], `w_inner_stride` bytes apart along K and `w_column_stride` along N: 512 and
+32 K for weights in b16 order, 32 R' and 512 for an a16 matrix of R' rows of which the transpose is wanted
+(Q K^T). Sums are float32 inside a 16-wide inner group and float16 between groups. They start from zeros, from
+one row16 for all rows, or from an a16 array shaped like C, which may be C itself.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,121 +17,174 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
-from . import gemm_source
-from .gemm_source import (
-    FINAL,
-    FINAL_LONG,
-    FIRST,
-    FIRST_LONG,
-    FIRST_NEAR,
-    LAST,
-    LAST_LONG,
-    MIDDLE,
-    MIDDLE_LONG,
-    MIDDLE_NEAR,
-    NEAR_ROWS,
-    ONLY,
-    ONLY_FINAL,
-    START_LONG_SLOTS,
-    START_SLOTS,
-    STRIDE_ROWS,
-)
+from . import gemm_few as few
+from . import gemm_source, gemm_stream
+from .gemm_few import FewPanel
+from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, NEAR_ROWS, ROW, ZERO
+from .gemm_source import SYMBOLS
+from .gemm_stream import Panel
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
 
-MINIMUM_ROWS = 18
-"""Three rows per worker: a result must be stored before it is reloaded as a partial (see `gemm_source`)."""
-MAXIMUM_ROWS = 5460
-"""Up to here w * R / 6 is exact in the kernel's 32-bit fixed-point division."""
-ACCESS_TAIL = 0
-"""Nothing is read past any operand: the input pointer wraps within A and is not followed after the last row.
-"""
+MINIMUM_ROWS = 1
+MAXIMUM_ROWS = 13312
+"""As many as interleaved memory holds of one column group."""
+PANEL_BYTES = 512
 
-CONTRACT = Contract(
-    operands=(
-        Operand("c", "a16", "out", alignment=16, interleaved=True),
-        Operand("a", "a16", "in", alignment=8),
-        Operand("w", "b16", "in", alignment=16, interleaved=True),
-    ),
-    scalars=(
-        Scalar("rows", "rows of A and C in memory", MINIMUM_ROWS, MAXIMUM_ROWS),
-        Scalar("inner", "groups of 16 inner elements", 1, 4096),
-        Scalar("columns", "groups of 16 columns", 0, 4096),
-    ),
-    apart=(("c", "a"),),
-    notes=(
-        "Rows are independent: padding rows may hold anything. The accumulators and registers of the workers "
-        "must survive exitz and runall (documented; open on hardware for the accumulators). $FP_INFMT and "
-        "$FP_ISCL must be 0 (open whether they matter for float16). $TAS is left alone. C is read only after "
-        "it has been written; the first five words of each worker's rows are written twice."
-    ),
-)
-
-PANEL_FIXED = 32 + 1 + (RUN_LAUNCH - 1) + RUN_RELEASE
-"""Supervisor cycles per panel beside the workers: weights, runall, launch, release."""
-ENTRY_NEAR, ENTRY_STRIDE, ENTRY_LONG = 42, 46, 46
-"""Supervisor cycles of a call outside its panels, by the size class of `rows`."""
-ENTRY_SINGLE, ENTRY_ALONE = 46, 48
-"""The same for one K group, with several columns and with one."""
-SINGLE_EXTRA = 1
-"""With one K group the loop's arithmetic sits among the weight loads."""
-RETURN = 14
-"""Supervisor cycles of a call without columns."""
+_WORD = (1 << 32) - 1
 
 
-def _panel(rows: Any, panel: gemm_source.Panel) -> Any:
-    """Cycles of one panel: the busiest worker has ceil(rows / 6) rows of four slots."""
-    return PANEL_FIXED + WORKER_SLOTS * (4 * ceil_div(rows, WORKER_SLOTS) + panel.extra_slots)
-
-
-def panel_cycles(rows: Any) -> Any:
-    """Cycles of the panel that repeats: neither first nor last of a column group."""
-    return _by_size(rows, _panel(rows, MIDDLE_NEAR), _panel(rows, MIDDLE), _panel(rows, MIDDLE_LONG))
-
-
-def _by_size(rows: Any, near: Any, stride: Any, long: Any) -> Any:
-    return np.where(
-        np.asarray(rows) <= NEAR_ROWS, near, np.where(np.asarray(rows) <= STRIDE_ROWS, stride, long)
+def contract(mode: str) -> Contract:
+    """What a caller of the family's member with this start mode must keep."""
+    start = {
+        ZERO: Operand("start", "", "unused"),
+        ROW: Operand("start", "row16", "in", alignment=16),
+        ADD: Operand("start", "a16", "in", alignment=16),
+    }[mode]
+    return Contract(
+        operands=(
+            Operand("c", "a16", "out", alignment=16, interleaved=True),
+            Operand("a", "a16", "in", alignment=16),
+            Operand("w", "b16", "in", alignment=16, prefers_interleaved=True),
+            start,
+        ),
+        scalars=(
+            Scalar("rows", "rows of A and C in memory", 0, MAXIMUM_ROWS),
+            Scalar("inner", "groups of 16 inner elements", 1, 4095),
+            Scalar("columns", "groups of 16 columns", 0, 4095),
+            Scalar("w_inner_stride", "bytes between panels of W along K", 0, _WORD, multiple=16),
+            Scalar("w_column_stride", "bytes between panels of W along N", 0, _WORD, multiple=16),
+        ),
+        packed=(("inner", "columns", 16),),
+        apart=(("c", "a"),),
+        apart_in_standard=(("start", "a"),) if mode != ZERO else (),
+        may_alias=(("c", "start"),) if mode == ADD else (),
+        notes=(
+            "Rows are independent: padding rows may hold anything. The accumulators and registers of the "
+            "workers must survive exitz and runall (documented; open on hardware for the accumulators). "
+            "$FP_INFMT and $FP_ISCL must be 0 (open whether they matter for float16). $TAS is left alone. "
+            f"Up to {FEW_ROWS} rows, infinite weights give NaN: zeros are multiplied with them."
+        ),
     )
 
 
-def cycles(rows: Any, inner: Any, columns: Any) -> Any:
-    """Cycles of a call (exact on the simulator); integers or arrays. See `Kernel.cycles`."""
-    start = _by_size(rows, START_SLOTS, START_SLOTS, START_LONG_SLOTS)
-    first = _by_size(rows, _panel(rows, FIRST_NEAR), _panel(rows, FIRST), _panel(rows, FIRST_LONG))
-    last = _by_size(rows, _panel(rows, LAST), _panel(rows, LAST), _panel(rows, LAST_LONG))
-    final = _by_size(rows, _panel(rows, FINAL), _panel(rows, FINAL), _panel(rows, FINAL_LONG))
-    several = _by_size(rows, ENTRY_NEAR, ENTRY_STRIDE, ENTRY_LONG) + WORKER_SLOTS * start + final
-    several = several + columns * (first + (inner - 2) * panel_cycles(rows)) + (columns - 1) * last
-    single = np.where(np.asarray(columns) == 1, ENTRY_ALONE, ENTRY_SINGLE) + WORKER_SLOTS * START_SLOTS
-    single = single + columns * SINGLE_EXTRA + (columns - 1) * _panel(rows, ONLY) + _panel(rows, ONLY_FINAL)
-    return np.where(np.asarray(columns) > 0, np.where(np.asarray(inner) == 1, single, several), RETURN) + 0
+ENTRY_STREAM, ENTRY_FEW = 138, 145
+"""Supervisor cycles of a chunk outside its panels, by its rows, with call and return."""
+ENTRY_NARROW, ENTRY_SINGLE, AGAIN = 5, 6, 9
+"""More if W is not interleaved, if there is one panel, for each chunk after the first."""
+COLUMN, LAST_COLUMN = 3, 12
+"""Cycles from one column group to the next, and more to the last, with several K groups."""
+RETURN_ROWS, RETURN_COLUMNS = 19, 51
+"""Cycles of a call without rows, and of one without columns."""
 
 
-def goal(rows: Any, inner: Any, columns: Any) -> Any:
-    """Four cycles per row and 130 per panel, 294 per call (the published kernel's call overhead)."""
-    return inner * columns * (4 * rows + 130) + 294
+def _panel(slots: Any, wide: Any) -> Any:
+    """Cycles of one panel whose busiest worker needs so many slots: weights, launch, release."""
+    return np.where(wide, 32, 64) + 1 + (RUN_LAUNCH - 1) + RUN_RELEASE + WORKER_SLOTS * slots
 
 
-def reference(a: Halves, w: Halves) -> Halves:
+def _slots(panel: Panel, rows: Any) -> Any:
+    share = np.maximum(ceil_div(rows, WORKER_SLOTS), gemm_stream.SHORTEST)
+    return 4 * share + panel.extra_slots
+
+
+def panel_cycles(rows: Any, wide: Any = True) -> Any:
+    """Cycles of the panel that repeats: neither first nor last of a column group; up to `CHUNK_ROWS` rows."""
+    rows = np.asarray(rows)
+    near, stride = _slots(Panel(near=True), rows), _slots(Panel(), rows)
+    slots = np.where(rows <= FEW_ROWS, FewPanel().slots, np.where(rows <= NEAR_ROWS, near, stride))
+    return _panel(slots, wide) + 0
+
+
+def _stream_slots(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any) -> Any:
+    """Slots of the busiest worker of the stream."""
+
+    def several(near: bool) -> Any:
+        first, middle = Panel(mode, first=True, near=near), Panel(near=near)
+        column = _slots(first, rows) + (inner - 2) * _slots(middle, rows)
+        last = (columns - 1) * _slots(Panel(mode, last=True), rows)
+        return columns * column + last + _slots(Panel(last=True, final=True), rows)
+
+    only, only_final = Panel(mode, first=True, last=True), Panel(mode, first=True, last=True, final=True)
+    single = (columns - 1) * _slots(only, rows) + _slots(only_final, rows)
+    several_groups = np.where(all_rows <= NEAR_ROWS, several(True), several(False))
+    return gemm_stream.start_slots(mode) + np.where(inner == 1, single, several_groups)
+
+
+def _few_slots(mode: str, inner: Any, columns: Any) -> Any:
+    """Slots of a worker with one or two rows."""
+
+    def pair(first: str, second: str) -> int:
+        return FewPanel(mode, first, second).slots
+
+    several = pair(few.OPEN, few.MIDDLE) + (columns - 1) * (
+        pair(few.FIRST, few.MIDDLE) + pair(few.MIDDLE, few.LAST)
+    )
+    several = several + columns * (inner - 2) * FewPanel().slots + pair(few.MIDDLE, few.FINAL)
+    single = pair(few.OPEN, few.LAST) + (columns - 2) * pair(few.FIRST, few.LAST) + pair(few.FIRST, few.FINAL)
+    single = np.where(columns == 1, pair(few.OPEN, few.FINAL), single)
+    single = single + few.few_start_slots(mode, True)
+    return np.where(inner == 1, single, several + few.few_start_slots(mode, False))
+
+
+def _chunk(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any, wide: Any) -> Any:
+    """Cycles of one chunk."""
+    stream = _stream_slots(mode, rows, all_rows, inner, columns)
+    slots = np.where(rows <= FEW_ROWS, _few_slots(mode, inner, columns), stream)
+    entry = np.where(rows <= FEW_ROWS, ENTRY_FEW, ENTRY_STREAM) + np.where(wide, 0, ENTRY_NARROW)
+    entry = entry + np.where(inner * columns == 1, ENTRY_SINGLE, 0)
+    entry = entry + np.where((inner > 1) & (columns > 1), LAST_COLUMN + COLUMN * (columns - 1), 0)
+    return entry + inner * columns * _panel(0, wide) + WORKER_SLOTS * slots
+
+
+def cycles_of(mode: str, rows: Any, inner: Any, columns: Any, wide: Any = True, **_: Any) -> Any:
+    """Cycles of a call (exact on the simulator); integers or arrays. See `Kernel.cycles`.
+
+    Args:
+        mode: one of `gemm_frame.MODES`.
+        wide: W is interleaved.
+    """
+    rows, inner, columns = (np.asarray(value, dtype=np.int64) for value in (rows, inner, columns))
+    full = np.maximum(rows - 1, 0) // CHUNK_ROWS
+    busy = _chunk(mode, rows - full * CHUNK_ROWS, rows, inner, columns, wide)
+    busy = busy + full * (_chunk(mode, np.asarray(CHUNK_ROWS), rows, inner, columns, wide) + AGAIN)
+    return np.where(rows == 0, RETURN_ROWS, np.where(columns == 0, RETURN_COLUMNS, busy)) + 0
+
+
+cycles = partial(cycles_of, ZERO)
+"""`cycles_of` for sums that start from zeros."""
+
+
+def goal(rows: Any, inner: Any, columns: Any, wide: Any = True, **_: Any) -> Any:
+    """Four cycles per row and 130 per panel, 294 per call (the published kernel's call overhead); reached by
+    calls of one chunk."""
+    rows = np.maximum(rows, WORKER_SLOTS)
+    return inner * columns * (4 * rows + 130 + np.where(wide, 0, 32)) + 294
+
+
+def reference(a: Halves, w: Halves, start: Halves | None = None) -> Halves:
     """C [N/16, R, 16] from A [K/16, R, 16] and W [N/16, K/16, 16, 16], with the kernel's rounding steps.
 
     Each AMP instruction adds four exact products to a float32 accumulator and rounds once (assumed, as the
     simulator does); the partial sum is rounded to float16 after every inner group.
+
+    Args:
+        start: what sums start from, a row [N/16, 16] or an array shaped like C.
     """
     groups, rows, _ = a.shape
-    columns = w.shape[0]
-    partial: Halves = np.zeros((columns, rows, 16), np.float16)
+    partial_sum: Halves = np.zeros((len(w), rows, 16), np.float16)
+    if start is not None:
+        partial_sum = partial_sum + (start if start.ndim == 3 else start[:, None, :])
     with np.errstate(invalid="ignore", over="ignore"):
         for group in range(groups):
             x = a[group].astype(np.float64)
-            total = partial.astype(np.float32)
+            total = partial_sum.astype(np.float32)
             for phase in range(4):
                 products = [_outer(x, w, group, 4 * phase + i) for i in range(4)]
                 dot = (products[0] + products[1]) + (products[2] + products[3])
                 total = (total.astype(np.float64) + dot).astype(np.float32)
-            partial = to_halves(total)
-    return partial
+            partial_sum = to_halves(total)
+    return partial_sum
 
 
 def _outer(x: NDArray[np.float64], w: Halves, group: int, inner: int) -> NDArray[np.float64]:
@@ -136,4 +192,11 @@ def _outer(x: NDArray[np.float64], w: Halves, group: int, inner: int) -> NDArray
     return x[None, :, inner, None] * column[:, None, :]
 
 
-KERNEL = Kernel("gemm_f16", gemm_source.source, CONTRACT, cycles, reference, goal)
+def _kernel(mode: str) -> Kernel:
+    return Kernel(
+        SYMBOLS[mode], gemm_source.source, contract(mode), partial(cycles_of, mode), reference, goal
+    )
+
+
+KERNEL = _kernel(ZERO)
+STARTED = (_kernel(ROW), _kernel(ADD))

@@ -31,6 +31,7 @@ class Operand:
         role: "in", "out", or "unused" for a register the kernel ignores: no argument of `registers`.
         alignment: of the first byte, in bytes.
         interleaved: must lie in region 1.
+        prefers_interleaved: may lie anywhere, and the call takes longer outside region 1.
         access_tail: bytes past the last that are read (never written) and must exist; their value is
             irrelevant.
     """
@@ -41,6 +42,7 @@ class Operand:
     alignment: int = 8
     interleaved: bool = False
     access_tail: int = 0
+    prefers_interleaved: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Contract:
         packed: (low, high, shift): scalar `high` has no register but lies in that of scalar `low`, from bit
             `shift` on.
         apart: pairs of operands that must not share an effective memory element.
+        apart_in_standard: pairs that must not share one either, unless both lie in interleaved memory.
         may_alias: pairs (output, input) that may be the same bytes; all other overlap with an output is
             forbidden.
         notes: what else a reader should know, with evidence tags.
@@ -74,6 +77,7 @@ class Contract:
     may_alias: tuple[tuple[str, str], ...] = ()
     notes: str = ""
     packed: tuple[tuple[str, str, int], ...] = ()
+    apart_in_standard: tuple[tuple[str, str], ...] = ()
 
     def registers(self, **values: int) -> dict[int, int]:
         """Main register number -> value, from operand addresses and scalars by name.
@@ -124,7 +128,12 @@ class Contract:
             self._check_address(operand, begin)
             if begin < TILE_BASE or end + operand.access_tail > TILE_END:
                 raise PlacementError(f"{operand.name} at {begin:#x}..{end:#x} lies outside tile memory")
-        for one, other in self.apart:
+        pairs = [
+            pair
+            for pair in self.apart_in_standard
+            if not all(is_interleaved(spans[name][0]) for name in pair)
+        ]
+        for one, other in (*self.apart, *pairs):
             if set(effective_elements(*spans[one])) & set(effective_elements(*spans[other])):
                 raise PlacementError(f"{one} and {other} share a memory element")
         for output in (operand.name for operand in self.operands if operand.role == "out"):

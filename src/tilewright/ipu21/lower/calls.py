@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.gemm import PANEL_BYTES
 from ..plan.layout import MICRO
 from ..plan.movement import RECORD_BYTES
 from ..plan.steps import Compute, Plan
@@ -55,7 +56,7 @@ def _gemm(plan: Plan, step: Compute) -> Call:
         step.kernel,
         (size > 0) & (left > 0),
         [(step.output, zero), (step.inputs[0], zero), (step.inputs[1], zero)],
-        [rows, inner, columns],
+        [zero, rows, inner | columns << 16, zero + PANEL_BYTES, inner * PANEL_BYTES],
     )
 
 

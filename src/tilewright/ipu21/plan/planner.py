@@ -101,12 +101,13 @@ class _Planner:
     ) -> None:
         """Append a kernel call, and give its buffers what the kernel's contract asks for."""
         contract = KERNELS[kernel].contract
-        buffers = dict(zip((operand.name for operand in contract.operands), (output, *inputs), strict=True))
-        for operand in contract.operands:
+        operands = [operand for operand in contract.operands if operand.role != "unused"]
+        buffers = dict(zip((operand.name for operand in operands), (output, *inputs), strict=True))
+        for operand in operands:
             buffer = self.plan.buffers[buffers[operand.name]]
             self.plan.buffers[buffer.name] = replace(
                 buffer,
-                memory="interleaved" if operand.interleaved else buffer.memory,
+                memory="interleaved" if operand.interleaved or operand.prefers_interleaved else buffer.memory,
                 tail=max(buffer.tail, operand.access_tail),
             )
         apart = tuple((buffers[one], buffers[other]) for one, other in contract.apart)

@@ -1,0 +1,235 @@
+"""Worker code of the float16 matrix kernels for more than `FEW_ROWS` rows: one endless AMP stream.
+
+The stream. A worker multiplies its n rows with one 16 x 16 weight panel after the other. Count bundles t = 0,
+1, ... within a panel, four per row (one per AMP phase). Bundle t multiplies input word t, pushes the partial
+sums of word t + 4 (they belong to the next row) into the delay line, and takes out result word t - 4 (of the
+row before). Around that:
+
+    loads input word t + 1, loads partial word t + 6, stores result word t - 5      (a "word" is four halves)
+
+Partials come two words ahead, so that in interleaved memory their load and the store have opposite parity and
+never meet in one element. The registers take turns: bundle t loads into quad Q = $a0:3 (even t) or $a4:7 (odd
+t), low pair input, high pair partial; its AMP reads the other quad's low pair and Q's old high pair and
+writes the other low pair, which the next bundle stores while it loads into it. Nothing is filled or drained
+between panels: when the weights have been replaced, the stream goes on where it stopped. Accumulators,
+registers and packed pointers survive `exitz` and `runall` (documented; no published kernel relies on it for
+the accumulators: open on hardware).
+
+Pointers wrap at the panel's end, each at its own time: the store after t = 4, the partials after t = 4n - 7,
+the input after t = 4n - 2. The repeated body therefore runs from t = 5 to t = 4n - 8, n - 3 times, and the
+stream needs three rows. That is also what keeps a result's store (t = w + 5) before its reload as a partial
+(t = w + 4n - 6). A worker with two rows does its second row twice, with the same results: on the way to the
+row after the last but one all pointers use a stride field that is -3 words then and 1 otherwise.
+
+Panel kinds: `first` of a column group starts a new column of C and takes the partials from where sums start,
+`last` fetches those of the next column group's first row, `final` ends the call by draining the last row.
+A panel that is first and last belongs to a product with one K group.
+
+Worker registers, kept from panel to panel:
+    $m0:1 packed input, partial and store pointers       $m2 strides: f1 = 1 - 4n, f2 = 4(R - n) + 1,
+    $m3   n - 3, at least 0                                   f3 = 1 or, for two rows, -3 words
+    $m4   address of input word 6 of the first K group   $m5 this worker's rows in the next column of C
+    $m6   input step to the next K group, 32(R - n)      $m7 input step back to the first K group
+    $m8   32 R, bytes per K group of A and per column of C
+With a start row: $m9 its word 3 in this column group, $m10 from there to C, $m11 strides with f1 = -3 words.
+With a start array: $m9 its word 11 in this column, $m10 from C to it, $m11 the same plus $m8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .gemm_frame import ADD, CHOICE, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
+from .text import bundle
+
+REPLACE, FIELD1, FIELD2, FIELD3 = 0, 1, 2, 3
+"""Selectors of a paced access: next word, stride fields."""
+
+STRIDES, REPEATS, NEXT_GROUP, FIRST_GROUP = range(4)
+"""The words that depend on n."""
+SHORTEST = 3
+"""Rows a worker does at least."""
+ROW_BYTES = 32
+"""From one column group's part of a start row to the next."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One worker routine. `near`: the input wraps by a stride field."""
+
+    mode: str = ZERO
+    first: bool = False
+    last: bool = False
+    final: bool = False
+    near: bool = False
+
+    @property
+    def label(self) -> str:
+        kinds = [name for name in ("first", "last", "final", "near") if getattr(self, name)]
+        return "_".join([".Lgemm", self.mode, *(kinds or ["middle"])])
+
+    @property
+    def opening(self) -> str:
+        """Label of what precedes a call's first panel."""
+        return f"{self.label}_open"
+
+    @property
+    def extra_slots(self) -> int:
+        """Issue slots beyond four per row."""
+        return sum(not line.endswith(":") for line in panel_lines(self)) - 4 * SHORTEST - 4
+
+
+def panel_lines(panel: Panel) -> list[str]:
+    """The worker routine of one panel kind, from its label on."""
+    started = panel.mode != ZERO
+    own = started or not panel.first
+    """Partials are loaded for this panel."""
+    more = (started or not panel.last) and not panel.final
+    """And for the next one."""
+    cycling = panel.first and panel.mode == ROW
+    strides = "$m11" if cycling else "$m2"
+    wrap = REPLACE if panel.first and panel.last else FIELD1
+
+    def row(
+        t: int, loads: bool = own, pushes: bool = own, load: int = 0, partial: int = 0, store: int = 0
+    ) -> str:
+        return _row_bundle(t, strides, loads, pushes, load, partial, store)
+
+    cycle = FIELD1 if cycling else REPLACE
+    lines = [row(0, store=FIELD3), row(1, partial=cycle or FIELD3), row(2), row(3)]
+    if panel.first:
+        lines += [row(4), f"tapack $m0:1, $m4, {'$m9' if started else '$m5'}, $m5", "add $m5, $m5, $m8"]
+        if started and not panel.final:
+            lines.append(f"add $m9, $m9, {'$m8' if panel.mode == ADD else ROW_BYTES}")
+    else:
+        lines.append(row(4, store=FIELD1))
+    lines.append(bundle("rpt $m3, 3"))
+    lines += [row(1, partial=cycle), row(2), row(3), row(0)]
+    # From here t counts from 4n - 8: t = 1 is bundle 4n - 7.
+    lines.append(row(1, partial=wrap))
+    if more:
+        lines += _turn(panel)
+    lines += [row(2, more, load=FIELD3), row(3, more), row(4, more, more)]
+    if panel.mode == ROW and panel.last and more:
+        lines.append(_row_bundle(5, "$m11", True, True, partial=FIELD1))
+    else:
+        lines.append(row(5, more, more))
+    lines.append(row(6, more, more, load=FIELD2 if panel.near else REPLACE))
+    if panel.final:
+        lines.append(_drain_bundle(7, "$a0:1"))
+        lines += [_drain_bundle(t, "$azeros", FIELD3 if t == 0 else REPLACE) for t in range(4)]
+        lines.append("st64pace $a0:1, $m0:1+=, $m2, 0")
+    else:
+        if not panel.near:
+            lines.append(f"add $m0, $m0, {'$m7' if panel.last else '$m6'}")
+        lines.append(row(7, more, more))
+    return [f"{panel.label}:", *lines, "exitz $m15"]
+
+
+def _turn(panel: Panel) -> list[str]:
+    """Move the partial pointer to the next panel's first word."""
+    if panel.mode == ZERO or not (panel.first or panel.last):
+        return []
+    if panel.mode == ADD:
+        if panel.first and panel.last:
+            return ["add $m1, $m1, $m6"]
+        return ["sub $m1, $m1, $m10" if panel.first else "add $m1, $m1, $m11"]
+    if panel.first:
+        return [] if panel.last else ["add $m1, $m1, $m10"]
+    return [f"add $m10, $m10, -{ROW_BYTES}", "sub $m1, $m1, $m10", "add $m10, $m10, $m8"]
+
+
+def _row_bundle(
+    t: int, strides: str, loads: bool, pushes: bool, load: int = 0, partial: int = 0, store: int = 0
+) -> str:
+    """Bundle t of a row: loads, store, and AMP phase t modulo 4; `load`, `partial`, `store` are selectors."""
+    quad, low, high, other = (
+        ("$a0:3", "$a0:1", "$a2:3", "$a4:5") if t % 2 == 0 else ("$a4:7", "$a4:5", "$a6:7", "$a0:1")
+    )
+    if loads:
+        main = f"ld2xst64pace {quad}, {low}, $m0:1+=, {strides}, {load | partial << 2 | store << 4:#08b}"
+    else:
+        main = f"ldst64pace {low}, {low}, $m0:1+=, {strides}, {load | store << 2:#06b}"
+    pushed = high if pushes else "$azeros"
+    return bundle(main, f"f16v4hihov4amp {other}, {other}, {pushed}, TAMP_F16V4_E4_P{t % 4}")
+
+
+def _drain_bundle(t: int, x: str, store: int = REPLACE) -> str:
+    """A bundle without loads: store a result, take out the next one, multiply `x`."""
+    low, other = ("$a0:1", "$a4:5") if t % 2 == 0 else ("$a4:5", "$a0:1")
+    return bundle(
+        f"st64pace {low}, $m0:1+=, $m2, {store}",
+        f"f16v4hihov4amp {other}, {x}, $azeros, TAMP_F16V4_E4_P{t % 4}",
+    )
+
+
+def start_lines(mode: str, other: Panel) -> list[str]:
+    """Worker code at the start of a call: registers, and the first row's partials.
+
+    Then it goes to the opening of `other` if the frame's `CHOICE` is 0, or falls into another panel's.
+
+    Until the first panel moves the store pointer (after five stores), stale registers go to the worker's own
+    rows of C, which are stored again with their results; a start array in the same place has been read there.
+    """
+    return [
+        *share_lines(limited=False),
+        variant(2, STRIDES),
+        variant(6, NEXT_GROUP),
+        variant(7, FIRST_GROUP),
+        variant(3, REPEATS),
+        f"ld32 $m8, $mvertex_base, $mzero, {GROUP}",
+        "ld64step $a4:5, $mzero, $m4+=, 1",
+        *_START[mode],
+        "add $m0, $m5, 24",
+        f"tapack $m0:1, $m4, {'$m5' if mode == ZERO else '$m9'}, $m0",
+        *_START_BEHIND[mode],
+        "add $m4, $m4, 40",
+        f"ld32 $m11, $mvertex_base, $mzero, {CHOICE}",
+        f"brz $m11, {other.opening}",
+    ]
+
+
+def _push(pair: str) -> str:
+    """Push a partial without multiplying."""
+    return f"f16v4hihov4amp $a0:1, $azeros, {pair}, TAMP_F16V4_E4_P1"
+
+
+def _fill(fourth: int) -> tuple[str, ...]:
+    """Push words 0 to 3, load words 4 and 5; `fourth` is the step behind word 3."""
+    return (
+        "ld64step $a2:3, $mzero, $m9+=, 1",
+        bundle("ld64step $a6:7, $mzero, $m9+=, 1", _push("$a2:3")),
+        bundle("ld64step $a2:3, $mzero, $m9+=, 1", _push("$a6:7")),
+        bundle(f"ld64step $a6:7, $mzero, $m9+=, {fourth}", _push("$a2:3")),
+        bundle("ld64step $a2:3, $mzero, $m9+=, 1", _push("$a6:7")),
+        "ld64step $a6:7, $mzero, $m9+=, 1",
+    )
+
+
+_LOAD_START = f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"
+_START: dict[str, tuple[str, ...]] = {
+    ZERO: (),
+    ROW: (_LOAD_START, "sub $m10, $m5, $m9", *_fill(-3)),
+    ADD: (_LOAD_START, "add $m9, $m9, $m0", "sub $m10, $m9, $m5", *_fill(1)),
+}
+_START_BEHIND: dict[str, tuple[str, ...]] = {
+    ZERO: (),
+    ROW: ("add $m9, $m9, 8",),  # from word 2 to word 3
+    # From word 6 to word 11, or 7 if the second row is done twice: then the sign of $m2 is set.
+    ADD: ("shr $m11, $m2, 26", "and $m11, $m11, 32", "sub $m9, $m9, $m11", "add $m9, $m9, 40"),
+}
+_OPENING: dict[str, tuple[str, ...]] = {
+    ZERO: (),
+    ROW: ("andc $m11, $m2, 0x3ff", "or $m11, $m11, 0x3fd"),  # f1 = -3
+    ADD: ("add $m11, $m10, $m8",),
+}
+
+
+def opening_lines(panel: Panel) -> list[str]:
+    """What precedes a call's first panel: it sets the register that told the way here."""
+    return [f"{panel.opening}:", *_OPENING[panel.mode]]
+
+
+def start_slots(mode: str) -> int:
+    """Issue slots of a call before its first panel."""
+    return len(start_lines(mode, Panel())) + len(_OPENING[mode])

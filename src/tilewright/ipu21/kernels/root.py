@@ -24,18 +24,20 @@ from .gelu import reference as tanh_reference
 from .grid import PANELS, ROWS, busiest, shares
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
-from .root_source import (
+from .root_source import source, supervisor_cycles
+from .root_worker import (
     EXACT,
     EXACT_FACTORS,
     NONE,
+    PLAIN,
+    POINT,
     VARIANTS,
+    WIDE,
     Variant,
     next_slots,
     panel_slots,
     row_slots,
-    source,
     start_slots,
-    supervisor_cycles,
 )
 
 EXACT_ERROR = 2.0**-9
@@ -52,7 +54,9 @@ def cycles(variant: Variant, rows: Any, panels: Any, remote_count: Any, wide: bo
         wide: the operands allow 16-byte loads, see `root_source.is_wide`.
     """
     rows, panels, count = (np.asarray(value, dtype=np.int64) for value in (rows, panels, remote_count))
-    row = row_slots(variant, wide) + count * (1 if wide else 2)
+    row = row_slots(variant, WIDE if wide else PLAIN) + count * (1 if wide else 2)
+    if POINT in variant.ways:
+        row = np.where(count > 0, row, row_slots(variant, POINT))
     slots = busiest(rows, panels, panel_slots(variant), row, start_slots(variant) + 3 - next_slots(variant))
     by_row = shares(rows, panels)[0]
     fixed = np.where(by_row, supervisor_cycles(variant, True), supervisor_cycles(variant, False))

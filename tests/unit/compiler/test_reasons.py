@@ -51,9 +51,8 @@ def test_the_ten_largest_and_the_rest_together() -> None:
 def test_the_error_has_everything() -> None:
     error = shortage({"w": 900_000, "x": 5_000})
     graph = looped(16)
-    made = reasons.does_not_fit(
-        graph, 2, Plan(tiles=2), error, "tile class 0 (2 tiles)", lambda g, t: t >= 40
-    )
+    place = "tile class 0 (2 tiles)"
+    made = reasons.does_not_fit(graph, 2, Plan(tiles=2), error, place, lambda g, t: t >= 40)
     text = str(made)
     assert isinstance(made, PlacementError)
     room = REGION1_BASE - 0x64000 + LOADABLE_END - REGION1_BASE

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
+from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm_few as few
 from . import gemm_source, gemm_stream
 from .gemm_few import FewPanel
 from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, NEAR_ROWS, ROW, ZERO
+from .gemm_short import ShortPanel, short_start_slots
 from .gemm_source import SYMBOLS
 from .gemm_stream import Panel
 from .halves import Halves, to_halves
@@ -127,27 +129,56 @@ def _few_slots(mode: str, inner: Any, columns: Any) -> Any:
     return np.where(inner == 1, single, several + few.few_start_slots(mode, False))
 
 
-def _chunk(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any, wide: Any) -> Any:
+def _short_slots(mode: str, rows: Any, inner: Any, columns: Any, is_few: bool) -> Any:
+    """The same where accumulators do not survive."""
+
+    def slots(first: bool, last: bool) -> Any:
+        extra = ShortPanel(mode, first, last, is_few).slots
+        return extra if is_few else 4 * np.maximum(ceil_div(rows, WORKER_SLOTS), gemm_stream.SHORTEST) + extra
+
+    several = slots(True, False) + (inner - 2) * slots(False, False) + slots(False, True)
+    return short_start_slots(mode, is_few) + columns * np.where(inner == 1, slots(True, True), several)
+
+
+def _chunk(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any, wide: Any, survive: bool) -> Any:
     """Cycles of one chunk."""
-    stream = _stream_slots(mode, rows, all_rows, inner, columns)
-    slots = np.where(rows <= FEW_ROWS, _few_slots(mode, inner, columns), stream)
+    if survive:
+        stream, few_slots = (
+            _stream_slots(mode, rows, all_rows, inner, columns),
+            _few_slots(mode, inner, columns),
+        )
+    else:
+        stream, few_slots = (_short_slots(mode, rows, inner, columns, is_few) for is_few in (False, True))
+    slots = np.where(rows <= FEW_ROWS, few_slots, stream)
     entry = np.where(rows <= FEW_ROWS, ENTRY_FEW, ENTRY_STREAM) + np.where(wide, 0, ENTRY_NARROW)
     entry = entry + np.where(inner * columns == 1, ENTRY_SINGLE, 0)
     entry = entry + np.where((inner > 1) & (columns > 1), LAST_COLUMN + COLUMN * (columns - 1), 0)
     return entry + inner * columns * _panel(0, wide) + WORKER_SLOTS * slots
 
 
-def cycles_of(mode: str, rows: Any, inner: Any, columns: Any, wide: Any = True, **_: Any) -> Any:
+def cycles_of(
+    mode: str,
+    rows: Any,
+    inner: Any,
+    columns: Any,
+    wide: Any = True,
+    survive: bool = ACCUMULATORS_SURVIVE_EXIT,
+    **_: Any,
+) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays. See `Kernel.cycles`.
 
     Args:
         mode: one of `gemm_frame.MODES`.
         wide: W is interleaved.
+        survive: see `gemm_source.source`.
     """
     rows, inner, columns = (np.asarray(value, dtype=np.int64) for value in (rows, inner, columns))
     full = np.maximum(rows - 1, 0) // CHUNK_ROWS
-    busy = _chunk(mode, rows - full * CHUNK_ROWS, rows, inner, columns, wide)
-    busy = busy + full * (_chunk(mode, np.asarray(CHUNK_ROWS), rows, inner, columns, wide) + AGAIN)
+    rest, whole = (
+        _chunk(mode, part, rows, inner, columns, wide, survive)
+        for part in (rows - full * CHUNK_ROWS, np.asarray(CHUNK_ROWS))
+    )
+    busy = rest + full * (whole + AGAIN)
     return np.where(rows == 0, RETURN_ROWS, np.where(columns == 0, RETURN_COLUMNS, busy)) + 0
 
 

@@ -34,6 +34,18 @@ _RING, _START_WORD = "$a4:5", "$a6:7"
 
 
 @dataclass(frozen=True)
+class Pointers:
+    """Registers a round uses beside the input pointer; `onward`: step of that behind word 7."""
+
+    start: str
+    store: str
+    onward: str
+
+
+KEPT = Pointers("$m9", "$m5", "$m8")
+
+
+@dataclass(frozen=True)
 class FewPanel:
     """One worker routine, by its halves."""
 
@@ -69,28 +81,25 @@ def _first_half(panel: FewPanel) -> list[str]:
     if panel.first == MIDDLE:
         return _ring_half(0)
     start = {ZERO: "", ROW: "1", ADD: "$m7"}[panel.mode]
-    return _exchange(0, start, "$m7" if panel.first == FIRST else "")
+    return exchange(0, start, "$m7" if panel.first == FIRST else "")
 
 
 def _second_half(panel: FewPanel) -> list[str]:
     if panel.second == MIDDLE:
         return _ring_half(1)
     if panel.second == LAST:
-        return _exchange(1, {ZERO: "", ROW: "-3", ADD: "$m6"}[panel.mode], "$m6")
-    lines = _exchange(1, "", "$m6", ahead=False)
-    stored = [lines.pop(), *(f"st64step {_RING}, $mzero, $m5+=, 1" for _ in range(3))]
-    drain = [bundle(store, _amp("$azeros", "$azeros", min(p, 1))) for p, store in enumerate(stored)]
-    return [*lines, *drain, stored[-1]]
+        return exchange(1, {ZERO: "", ROW: "-3", ADD: "$m6"}[panel.mode], "$m6")
+    return store_both()
 
 
 def _ring_half(half: int) -> list[str]:
     """A round in which the other row's sums go round through the rounding to halves."""
     words = range(4 * half, 4 * half + 4)
-    lines = [bundle(_load(word + 1, "$m7"), _amp(_input(word), _RING, word % 4)) for word in words]
-    return [*lines, bundle("nop", _amp("$azeros", _RING, 1))]
+    lines = [bundle(_load(word + 1, "$m7"), amp(_input(word), _RING, word % 4)) for word in words]
+    return [*lines, bundle("nop", amp("$azeros", _RING, 1))]
 
 
-def _exchange(half: int, start: str, store: str, ahead: bool = True) -> list[str]:
+def exchange(half: int, start: str, store: str, ahead: bool = True, pointers: Pointers = KEPT) -> list[str]:
     """A round in which the other row's sums come out and its next start goes in.
 
     Args:
@@ -102,12 +111,31 @@ def _exchange(half: int, start: str, store: str, ahead: bool = True) -> list[str
     lines = []
     for p in range(4):
         word = 4 * half + p
-        loads = [_load(word + 1, "$m8")] if p < 3 or ahead else []
+        loads = [_load(word + 1, pointers.onward)] if p < 3 or ahead else []
         if start:
-            lines.append(f"ld64step {_START_WORD}, $mzero, $m9+=, {start if p == 3 else 1}")
-        main = loads.pop() if p == 0 or not store else f"st64step {_RING}, $mzero, $m5+=, 1"
-        lines += [bundle(main, _amp(_input(word), pushed, p)), *loads]
-    return [*lines, f"st64step {_RING}, $mzero, $m5+=, {store}"] if store else lines
+            lines.append(f"ld64step {_START_WORD}, $mzero, {pointers.start}+=, {start if p == 3 else 1}")
+        main = loads.pop() if p == 0 or not store else f"st64step {_RING}, $mzero, {pointers.store}+=, 1"
+        lines += [bundle(main, amp(_input(word), pushed, p)), *loads]
+    return [*lines, f"st64step {_RING}, $mzero, {pointers.store}+=, {store}"] if store else lines
+
+
+def store_both(pointers: Pointers = KEPT) -> list[str]:
+    """Row 1's round; then both rows are stored."""
+    lines = exchange(1, "", "$m6", False, pointers)
+    stored = [lines.pop(), *(f"st64step {_RING}, $mzero, {pointers.store}+=, 1" for _ in range(3))]
+    drain = [bundle(store, amp("$azeros", "$azeros", min(p, 1))) for p, store in enumerate(stored)]
+    return [*lines, *drain, stored[-1]]
+
+
+def fill(last: str, fourth: str, pointer: str = "$m9") -> list[str]:
+    """Push row 0's partials; `fourth` is the step behind word 3, `last` goes along with the last push."""
+    return [
+        f"ld64step {_START_WORD}, $mzero, {pointer}+=, 1",
+        bundle(f"ld64step $a2:3, $mzero, {pointer}+=, 1", amp("$azeros", _START_WORD, 1)),
+        bundle(f"ld64step {_START_WORD}, $mzero, {pointer}+=, 1", amp("$azeros", "$a2:3", 1)),
+        bundle(f"ld64step $a2:3, $mzero, {pointer}+=, {fourth}", amp("$azeros", _START_WORD, 1)),
+        bundle(last, amp("$azeros", "$a2:3", 1)),
+    ]
 
 
 def _input(word: int) -> str:
@@ -122,7 +150,7 @@ def _load(word: int, onward: str) -> str:
     return f"ld64step {_input(word)}, $mzero, $m4+=, {'$m6' if word == 3 else onward if word == 7 else 1}"
 
 
-def _amp(x: str, pushed: str, phase: int) -> str:
+def amp(x: str, pushed: str, phase: int) -> str:
     return f"f16v4hihov4amp {_RING}, {x}, {pushed}, TAMP_F16V4_E4_P{phase}"
 
 
@@ -149,16 +177,7 @@ def few_start_lines(mode: str, single: bool) -> list[str]:
     if mode == ZERO:
         lines += choice
     else:
-        lines += [
-            f"ld64step {_START_WORD}, $mzero, $m9+=, 1",
-            bundle("ld64step $a2:3, $mzero, $m9+=, 1", _amp("$azeros", _START_WORD, 1)),
-            bundle(f"ld64step {_START_WORD}, $mzero, $m9+=, 1", _amp("$azeros", "$a2:3", 1)),
-            bundle(
-                f"ld64step $a2:3, $mzero, $m9+=, {-3 if mode == ROW else '$m6'}",
-                _amp("$azeros", _START_WORD, 1),
-            ),
-            bundle(choice[0] if single else "nop", _amp("$azeros", "$a2:3", 1)),
-        ]
+        lines += fill(choice[0] if single else "nop", "-3" if mode == ROW else "$m6")
     if single:
         lines.append(f"brz $m11, {FewPanel(mode, OPEN, FINAL).label}")
     first = few_lines(FewPanel(mode, OPEN, LAST if single else MIDDLE))

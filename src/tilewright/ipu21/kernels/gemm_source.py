@@ -8,6 +8,7 @@ on their way.
 
 from __future__ import annotations
 
+from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm_few as few
 from . import gemm_stream as stream
 from .gemm_frame import (
@@ -49,6 +50,8 @@ from .gemm_tables import (
     TABLE_BYTES,
     mode_routines,
     shared_routines,
+    short_routines,
+    short_tables,
     tables,
 )
 from .supervisor import schedule
@@ -355,15 +358,22 @@ def _part(name: str, lines: list[str]) -> str:
     return f'.section .text.{name}, "ax"\n.balign 8\n{text}'
 
 
-def source() -> str:
-    """The whole family."""
+def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
+    """The whole family.
+
+    Args:
+        survive: the form for accumulators that keep their values from one launch of the workers to the next.
+    """
     parts = [
         section(SYMBOLS[mode], [f"setzi $m0, .Lgemm_tables_{mode}", "bri .Lgemm_supervisor"])
         for mode in MODES
     ]
     parts.append(_part("gemm_supervisor", [".Lgemm_supervisor:", *_supervisor()]))
     for mode in MODES:
-        words = [f".word {word}" for word in tables(mode)]
-        parts.append(_part(f"gemm_tables_{mode}", [f".Lgemm_tables_{mode}:", *words]))
-        parts.append(_part(f"gemm_panels_{mode}", mode_routines(mode)))
-    return "".join([*parts, _part("gemm_panels", shared_routines())])
+        words = tables(mode) if survive else short_tables(mode)
+        table = [f".Lgemm_tables_{mode}:", *(f".word {word}" for word in words)]
+        parts.append(_part(f"gemm_tables_{mode}", table))
+        parts.append(_part(f"gemm_panels_{mode}", mode_routines(mode) if survive else short_routines(mode)))
+    if survive:
+        parts.append(_part("gemm_panels", shared_routines()))
+    return "".join(parts)

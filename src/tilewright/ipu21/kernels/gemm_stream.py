@@ -93,7 +93,7 @@ def panel_lines(panel: Panel) -> list[str]:
     def row(
         t: int, loads: bool = own, pushes: bool = own, load: int = 0, partial: int = 0, store: int = 0
     ) -> str:
-        return _row_bundle(t, strides, loads, pushes, load, partial, store)
+        return row_bundle(t, strides, loads, pushes, load, partial, store)
 
     cycle = FIELD1 if cycling else REPLACE
     lines = [row(0, store=FIELD3), row(1, partial=cycle or FIELD3), row(2), row(3)]
@@ -111,14 +111,12 @@ def panel_lines(panel: Panel) -> list[str]:
         lines += _turn(panel)
     lines += [row(2, more, load=FIELD3), row(3, more), row(4, more, more)]
     if panel.mode == ROW and panel.last and more:
-        lines.append(_row_bundle(5, "$m11", True, True, partial=FIELD1))
+        lines.append(row_bundle(5, "$m11", True, True, partial=FIELD1))
     else:
         lines.append(row(5, more, more))
     lines.append(row(6, more, more, load=FIELD2 if panel.near else REPLACE))
     if panel.final:
-        lines.append(_drain_bundle(7, "$a0:1"))
-        lines += [_drain_bundle(t, "$azeros", FIELD3 if t == 0 else REPLACE) for t in range(4)]
-        lines.append("st64pace $a0:1, $m0:1+=, $m2, 0")
+        lines += drain_lines()
     else:
         if not panel.near:
             lines.append(f"add $m0, $m0, {'$m7' if panel.last else '$m6'}")
@@ -139,7 +137,7 @@ def _turn(panel: Panel) -> list[str]:
     return [f"add $m10, $m10, -{ROW_BYTES}", "sub $m1, $m1, $m10", "add $m10, $m10, $m8"]
 
 
-def _row_bundle(
+def row_bundle(
     t: int, strides: str, loads: bool, pushes: bool, load: int = 0, partial: int = 0, store: int = 0
 ) -> str:
     """Bundle t of a row: loads, store, and AMP phase t modulo 4; `load`, `partial`, `store` are selectors."""
@@ -151,16 +149,22 @@ def _row_bundle(
     else:
         main = f"ldst64pace {low}, {low}, $m0:1+=, {strides}, {load | store << 2:#06b}"
     pushed = high if pushes else "$azeros"
-    return bundle(main, f"f16v4hihov4amp {other}, {other}, {pushed}, TAMP_F16V4_E4_P{t % 4}")
+    return bundle(main, multiply(t, other, other, pushed))
 
 
-def _drain_bundle(t: int, x: str, store: int = REPLACE) -> str:
-    """A bundle without loads: store a result, take out the next one, multiply `x`."""
-    low, other = ("$a0:1", "$a4:5") if t % 2 == 0 else ("$a4:5", "$a0:1")
-    return bundle(
-        f"st64pace {low}, $m0:1+=, $m2, {store}",
-        f"f16v4hihov4amp {other}, {x}, $azeros, TAMP_F16V4_E4_P{t % 4}",
-    )
+def drain_lines() -> list[str]:
+    """From t = 4n - 1 on: the last multiplication, and all results that are left."""
+    lines = []
+    for t, x in ((7, "$a0:1"), *((t, "$azeros") for t in range(4))):
+        low, other = ("$a0:1", "$a4:5") if t % 2 == 0 else ("$a4:5", "$a0:1")
+        store = f"st64pace {low}, $m0:1+=, $m2, {FIELD3 if t == 0 else REPLACE}"
+        lines.append(bundle(store, multiply(t, other, x, "$azeros")))
+    return [*lines, "st64pace $a0:1, $m0:1+=, $m2, 0"]
+
+
+def multiply(t: int, out: str, x: str, pushed: str) -> str:
+    """The AMP instruction of bundle t."""
+    return f"f16v4hihov4amp {out}, {x}, {pushed}, TAMP_F16V4_E4_P{t % 4}"
 
 
 def start_lines(mode: str, other: Panel) -> list[str]:
@@ -189,28 +193,32 @@ def start_lines(mode: str, other: Panel) -> list[str]:
     ]
 
 
-def _push(pair: str) -> str:
+def push(pair: str) -> str:
     """Push a partial without multiplying."""
-    return f"f16v4hihov4amp $a0:1, $azeros, {pair}, TAMP_F16V4_E4_P1"
+    return multiply(1, "$a0:1", "$azeros", pair)
 
 
-def _fill(fourth: int) -> tuple[str, ...]:
+def fill(fourth: int, pointer: str = "$m9") -> tuple[str, ...]:
     """Push words 0 to 3, load words 4 and 5; `fourth` is the step behind word 3."""
+
+    def load(pair: str, step: int = 1) -> str:
+        return f"ld64step {pair}, $mzero, {pointer}+=, {step}"
+
     return (
-        "ld64step $a2:3, $mzero, $m9+=, 1",
-        bundle("ld64step $a6:7, $mzero, $m9+=, 1", _push("$a2:3")),
-        bundle("ld64step $a2:3, $mzero, $m9+=, 1", _push("$a6:7")),
-        bundle(f"ld64step $a6:7, $mzero, $m9+=, {fourth}", _push("$a2:3")),
-        bundle("ld64step $a2:3, $mzero, $m9+=, 1", _push("$a6:7")),
-        "ld64step $a6:7, $mzero, $m9+=, 1",
+        load("$a2:3"),
+        bundle(load("$a6:7"), push("$a2:3")),
+        bundle(load("$a2:3"), push("$a6:7")),
+        bundle(load("$a6:7", fourth), push("$a2:3")),
+        bundle(load("$a2:3"), push("$a6:7")),
+        load("$a6:7"),
     )
 
 
 _LOAD_START = f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"
 _START: dict[str, tuple[str, ...]] = {
     ZERO: (),
-    ROW: (_LOAD_START, "sub $m10, $m5, $m9", *_fill(-3)),
-    ADD: (_LOAD_START, "add $m9, $m9, $m0", "sub $m10, $m9, $m5", *_fill(1)),
+    ROW: (_LOAD_START, "sub $m10, $m5, $m9", *fill(-3)),
+    ADD: (_LOAD_START, "add $m9, $m9, $m0", "sub $m10, $m9, $m5", *fill(1)),
 }
 _START_BEHIND: dict[str, tuple[str, ...]] = {
     ZERO: (),
@@ -218,9 +226,11 @@ _START_BEHIND: dict[str, tuple[str, ...]] = {
     # From word 6 to word 11, or 7 if the second row is done twice: then the sign of $m2 is set.
     ADD: ("shr $m11, $m2, 26", "and $m11, $m11, 32", "sub $m9, $m9, $m11", "add $m9, $m9, 40"),
 }
+CYCLING = ("andc $m11, $m2, 0x3ff", "or $m11, $m11, 0x3fd")
+"""The strides of a start row, f1 = -3."""
 _OPENING: dict[str, tuple[str, ...]] = {
     ZERO: (),
-    ROW: ("andc $m11, $m2, 0x3ff", "or $m11, $m11, 0x3fd"),  # f1 = -3
+    ROW: CYCLING,
     ADD: ("add $m11, $m10, $m8",),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import gemm_few as few
 from .gemm_few import FewPanel, few_lines, few_start_lines
 from .gemm_frame import ADD, CHUNK_ROWS, ZERO
+from .gemm_short import ShortPanel, short_lines, short_start_lines
 from .gemm_stream import Panel, opening_lines, panel_lines, start_lines
 from .text import worker
 
@@ -82,6 +83,38 @@ def shared_routines() -> list[str]:
         *_routine(few_lines(FewPanel())),
         *_routine(few_lines(FewPanel(ZERO, few.MIDDLE, few.FINAL))),
     ]
+
+
+def short_tables(mode: str) -> list[str]:
+    """`tables` where accumulators do not survive."""
+
+    def table(is_few: bool) -> list[str]:
+        first, middle, last = (
+            ShortPanel(mode, *ends, is_few).label for ends in ((True, False), (False, False), (False, True))
+        )
+        return [_short_start(mode, is_few, False), "0", first, middle, last, last]
+
+    def only(is_few: bool) -> list[str]:
+        return [_short_start(mode, is_few, True), "0", "0", *[ShortPanel(mode, True, True, is_few).label] * 3]
+
+    step = str(32 * CHUNK_ROWS if mode == ADD else 0)
+    return [step, *table(False), *table(False), *only(False), *table(True), *only(True)]
+
+
+def short_routines(mode: str) -> list[str]:
+    """`mode_routines` where accumulators do not survive."""
+    lines = []
+    for is_few in (False, True):
+        for single in (False, True):
+            first = short_lines(ShortPanel(mode, True, single, is_few))
+            lines += worker(_short_start(mode, is_few, single), [*short_start_lines(mode, is_few), *first])
+        for last in (False, True):
+            lines += _routine(short_lines(ShortPanel(mode, False, last, is_few)))
+    return lines
+
+
+def _short_start(mode: str, is_few: bool, single: bool) -> str:
+    return f".Lgemm_short_start_{mode}{'_few' if is_few else ''}{'_single' if single else ''}"
 
 
 def _routine(lines: list[str]) -> list[str]:

@@ -21,6 +21,7 @@ from .options import (
     number,
     use_overlay,
 )
+from .profile import ProfileOption, check_folder
 
 if TYPE_CHECKING:
     from tilewright.ipu21.simulator.trace import Step
@@ -105,6 +106,7 @@ def sim_command(
     externals: ExternalOption = None,
     preprocessor: PreprocessorOption = None,
     overlay: OverlayOption = None,
+    profile: ProfileOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a supervisor function, or a vertex on workers, on one simulated tile.
@@ -145,6 +147,9 @@ def sim_command(
         name: number(value, "--csr") for name, value in map(register_value, csrs or [])
     }
     record = _Recorder(bench, trace_limit, quiet=json) if trace else None
+    check_folder(profile)
+    began = bench.tile.clock
+    bench.tile.note_spans(profile is not None)
     if worker or vertex is not None:
         placed = [bench.vertex_state(*vertex_fields(bench, text)) for text in states or []]
         result = bench.run_vertex(
@@ -152,6 +157,8 @@ def sim_command(
         )
     else:
         result = bench.call(start, values, csrs=settings, budget=budget, trace=record)
+    if profile is not None:
+        _save_profile(bench, files[0].name, start, began, result.cycles, profile)
     _save(bench, views)
     report = _report(bench, result, views, worker=worker or vertex is not None)
     if json:
@@ -160,6 +167,31 @@ def sim_command(
         print_json(report)
         return
     _show(report)
+
+
+def _save_profile(bench: TileBench, name: str, entry: str, began: int, cycles: int, path: Path) -> None:
+    """Write the profile of a call that has returned."""
+    import hashlib
+
+    from tilewright import __version__
+    from tilewright.profiling import save_profile
+    from tilewright.profiling.single_tile import single_tile_profile
+
+    code = hashlib.sha256()
+    for segment in bench.program.image.segments:
+        code.update(segment.address.to_bytes(4, "little") + segment.data)
+    made = single_tile_profile(
+        name,
+        entry,
+        code.hexdigest(),
+        tile=bench.tile.physical,
+        begin=began,
+        cycles=cycles,
+        workers=bench.tile.take_spans(),
+        compiler=f"tilewright {__version__}",
+    )
+    save_profile(made, path)
+    note(f"wrote {path}")
 
 
 def _names_in(texts: list[str]) -> set[str]:

@@ -19,6 +19,7 @@ from . import (
     permute,
     reduce,
     root,
+    rounding,
     row_sums,
     runtime,
     scale,
@@ -63,6 +64,7 @@ _ROUTINES: dict[str, Callable[[], str]] = {
     runtime.START_IDLE: runtime.start_idle_source,
     runtime.WORKER_BARRIER: runtime.worker_barrier_source,
     runtime.HOST_FOLLOWER: runtime.host_follower_source,
+    rounding.SET_ROUNDING: rounding.set_rounding_source,
 }
 
 ACTIVE_SOURCES: tuple[str, ...] = (

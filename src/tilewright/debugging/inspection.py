@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,11 +21,15 @@ from tilewright.package.program_info import ValueInfo
 from tilewright.package.records import Package
 
 from .cuts import tile_positions
+from .kernel_source import SourceLine, kernel_lines
 from .operator_check import memory_of
 from .pausing import Hit, PausingTiles
 from .reference import OperatorReference, follow, package_graph, rounded
 from .shards import Difference, compare, gather
 from .step_order import StepOrder
+
+_LONGEST = 1 << 14
+"""Bytes of a kernel at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +88,8 @@ class Inspection:
         self._symbols = Symbols(package)
         self._graph = graph
         self._hits: list[Hit] = []
+        self._starts = sorted({symbol.address: symbol.name for symbol in package.symbols}.items())
+        self._sources: dict[tuple[str, bytes], dict[int, SourceLine]] = {}
 
     def members(self, tile: Tile) -> list[int]:
         """Physical tiles that a simulated tile stands for."""
@@ -143,7 +150,10 @@ class Inspection:
         return result
 
     def disassemble(self, tile: int | None = None, address: int | None = None, count: int = 8) -> list[str]:
-        """Instructions from an address on (by default where the tile is), one line each; `>` marks that."""
+        """Instructions from an address on (by default where the tile is), one line each; `>` marks that.
+
+        Behind instructions of our own kernels their source line, with the label it stands at.
+        """
         found = self.tile(tile)
         hit = next((hit for hit in self._hits if hit.tile is found), None)
         context = hit.context if hit is not None else 0
@@ -154,9 +164,26 @@ class Inspection:
             instructions = fetch(found, at)
             text = instructions_text(instructions, "worker" if context else "supervisor")
             mark = ">" if at == here else " "
-            lines.append(f"{mark} {at:#x} <{self.symbol(found.physical, at)}>  {text}")
+            line = f"{mark} {at:#x} <{self.symbol(found.physical, at)}>  {text}"
+            source = self._source(found, at)
+            lines.append(f"{line:<72}  {source}".rstrip())
             at += 4 * max(sum(item.form.words for item in instructions), 1)
         return lines
+
+    def _source(self, tile: Tile, address: int) -> str:
+        """The source line of an instruction, if it is one of our kernels'."""
+        place = bisect_right(self._starts, (address, "\uffff")) - 1
+        if place < 0:
+            return ""
+        begin, name = self._starts[place]
+        end = self._starts[place + 1][0] if place + 1 < len(self._starts) else begin + _LONGEST
+        code = tile.read(begin, min(end, begin + _LONGEST) - begin)
+        if (name, code) not in self._sources:
+            self._sources[name, code] = kernel_lines(name, begin, code)
+        line = self._sources[name, code].get(address)
+        if line is None:
+            return ""
+        return f"; {name}.S:{line.number} {line.label + ': ' if line.label else ''}{line.text}"
 
     def memory(self, address: int, size: int, tile: int | None = None) -> bytes:
         """Bytes of a tile's memory. Raises UsageError outside of it."""

@@ -29,15 +29,18 @@ def test_stops_in_order_of_the_program_and_the_run_ends_as_it_would_have() -> No
     with open_device("sim") as device, Session(device, package()) as session:
         plain = session.run({"x": images()})["logits"]
         record = session.last_run
+    steps = package().profile.steps
+    gelu = next(number for number, step in enumerate(steps) if step.name.startswith("gelu_0."))
+    phase = next(step.name for step in steps[gelu:] if step.kind == "exchange")
     with debugger() as found:
-        for kind, name in (("operator", "gelu_0"), ("phase", "matmul_1.partials"), ("operator", "matmul_2")):
+        for kind, name in (("operator", "gelu_0"), ("phase", phase), ("operator", "add_2")):
             found.break_at(kind, name)
         reasons, cycles = [], []
         while (stopped := found.resume()) is not None:
             reasons.append((stopped.reason, stopped.step, stopped.tiles))
             cycles.append(stopped.cycle)
-        assert [step for _, step, _ in reasons] == ["gelu_0.gelu", "matmul_1.partials", reasons[2][1]]
-        assert reasons[2][1].startswith("matmul_2.") and {tiles for _, _, tiles in reasons} == {16}
+        assert [step for _, step, _ in reasons] == [steps[gelu].name, phase, reasons[2][1]]
+        assert reasons[2][1].startswith("add_2.") and {tiles for _, _, tiles in reasons} == {16}
         assert cycles == sorted(cycles) and found.over
         assert found.outputs is not None and np.array_equal(found.outputs["logits"], plain)
         assert found._session is not None and found._session.last_run is not None and record is not None
@@ -91,6 +94,20 @@ def test_instructions_one_by_one() -> None:
         assert len(found.step(count=1)) == 0
         found.breakpoints.clear()
         assert found.resume() is None
+
+
+def test_instructions_stand_beside_their_source() -> None:
+    with debugger() as found:
+        found.break_at("kernel", "gelu_f16")
+        found.resume()
+        lines = found.disassemble(count=40)
+        assert all("; gelu_f16.S:" in line for line in lines[:6])
+        assert "gelu_f16: " in lines[0] and any(".Lgelu_f16_return: " in line for line in lines)
+        for line in lines:
+            code, separator, source = line.partition("; gelu_f16.S:")
+            assert not separator or code.split(">  ")[-1].split()[0] in source
+        own = found.disassemble(address=place(package(), "tile_program"), count=2)
+        assert not any(".S:" in line for line in own)
 
 
 def test_a_worker_is_stopped_at_an_address_of_its_code() -> None:

@@ -28,9 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def embed_command(
-    sentences: Annotated[
-        list[str] | None, typer.Argument(metavar="SENTENCE", help="Texts to embed.")
-    ] = None,
+    sentences: Annotated[list[str] | None, typer.Argument(metavar="SENTENCE", help="Texts to embed.")] = None,
     file: Annotated[
         Path | None,
         typer.Option("--file", metavar="LINES.txt", help="A sentence per line; - reads standard input."),

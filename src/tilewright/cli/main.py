@@ -18,6 +18,7 @@ COMMAND_MODULES = (
     "demo",
     "embed",
     "compile",
+    "plan",
     "package",
     "toolchain",
     "sim",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..graph import Graph
 from ..package.records import Package
 from .progress import Progress
+
+if TYPE_CHECKING:
+    from ..ipu21.compile import Fitted
 
 
 def compile_graph(
@@ -24,3 +29,11 @@ def compile_graph(
 
     graph.verify()
     return compile_for_ipu21(graph, tiles=tiles, check=check, progress=progress)
+
+
+def plan_only(graph: Graph, *, tiles: int = 1472, progress: Progress | None = None) -> Fitted:
+    """What `compile_graph` would do with a graph, planned and placed but not emitted; for reports."""
+    from ..ipu21.compile import plan_for_ipu21
+
+    graph.verify()
+    return plan_for_ipu21(graph, tiles=tiles, progress=progress)

@@ -20,13 +20,14 @@ from ..package.records import Package
 from .emit.build_package import HostBindings, build_package
 from .emit.check_rows import check_rows
 from .emit.images import ImageBlobs
-from .emit.memory_map import PROGRAM, data_start
+from .emit.memory_map import data_start
 from .emit.phase_transfers import phase_transfers
-from .emit.runtime_image import active_runtime, idle_runtime
+from .emit.runtime_image import Runtime, runtime_with
 from .emit.step_code import class_code
 from .emit.steps_profile import index_steps
 from .emit.tile_programs import Programs, assemble_programs
 from .fabric.schedule import schedule
+from .lower.calls import Call
 from .lower.tile_work import Phase, TileWork, lower_plan
 from .machine.memory import ELEMENT_BYTES, REGION1_BASE
 from .machine.topology import TILES, to_physical
@@ -35,14 +36,22 @@ from .plan.planner import plan_graph
 
 PRICES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Cycles worth one byte of tile memory, tried in this order until the plan fits."""
+REFINEMENTS = 2
+"""Prices tried between the last that was too low and the first that fits."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A plan that fits, with its addresses."""
+    """A plan that fits, with its addresses.
+
+    Attributes:
+        price: cycles worth a byte of tile memory at which it was made.
+    """
 
     work: TileWork
     placement: Placement
+    runtime: Runtime
+    price: float
 
 
 def compile_for_ipu21(
@@ -54,51 +63,92 @@ def compile_for_ipu21(
 
     Raises UnsupportedError, PlacementError, ScheduleError; UsageError for an impossible tile count.
     """
-    if not 1 <= tiles <= TILES:
-        raise UsageError(f"{tiles} tiles: the chip has {TILES:,}", hint=f"give a number from 1 to {TILES}")
+    _check_tiles(tiles)
     report = progress or (lambda _: None)
     reserved = ELEMENT_BYTES
     while True:
         report("plan and place")
-        fitted = _fit(graph, tiles, data_start(PROGRAM + reserved - 1))
+        fitted = _fit(graph, tiles, reserved)
         package, programs = _emit(graph, fitted, report)
-        needed = programs.end - PROGRAM
         if data_start(programs.end) <= fitted.placement.standard_start:
             if check:
                 report("check exchange rows")
                 check_rows(fitted.work, fitted.placement, programs)
             return package
         # The programs outgrew the elements kept for them; give them what they need and start again.
-        if data_start(PROGRAM + needed) >= REGION1_BASE:
+        if data_start(programs.end) >= REGION1_BASE:
             raise PlacementError(
-                f"programs and exchange rows of a tile need {needed:,} bytes; "
-                f"{REGION1_BASE - PROGRAM:,} can be executed",
+                f"programs and exchange rows of a tile need {programs.end - programs.start:,} bytes; "
+                f"{REGION1_BASE - programs.start:,} can be executed",
                 hint="use a smaller model or other tile counts",
             )
-        reserved = needed
+        reserved = programs.end - programs.start
 
 
-def _fit(graph: Graph, tiles: int, standard_start: int) -> Fitted:
-    """The fastest plan that fits; when none does, an error that says how many tiles would do."""
+def plan_for_ipu21(graph: Graph, *, tiles: int, progress: Progress | None = None) -> Fitted:
+    """The plan that `compile_for_ipu21` starts from, with addresses."""
+    _check_tiles(tiles)
+    (progress or (lambda _: None))("plan and place")
+    return _fit(graph, tiles, ELEMENT_BYTES)
+
+
+def _check_tiles(tiles: int) -> None:
+    if not 1 <= tiles <= TILES:
+        raise UsageError(f"{tiles} tiles: the chip has {TILES:,}", hint=f"give a number from 1 to {TILES}")
+
+
+def _fit(graph: Graph, tiles: int, reserved: int) -> Fitted:
+    """The fastest plan that fits; when none does, an error that says how many tiles would do.
+
+    Args:
+        reserved: bytes kept for programs and exchange rows.
+    """
     failure: PlacementError | None = None
+    too_cheap = 0.0
     for price in PRICES:
-        work = lower_plan(plan_graph(graph, tiles=tiles, price=price))
         try:
-            return Fitted(work, place_work(work, standard_start))
+            fitted = _try(graph, tiles, price, reserved)
         except PlacementError as error:
-            failure = error
+            failure, too_cheap = error, price
+            continue
+        return _refined(graph, fitted, too_cheap, reserved) if too_cheap else fitted
     assert failure is not None
-    enough = _tiles_that_do(graph, tiles, standard_start)
+    enough = _tiles_that_do(graph, tiles, reserved)
     hint = f"{enough:,} tiles would do" if enough else f"even {TILES:,} tiles would not do"
     raise PlacementError(failure.what, where=failure.where, hint=hint) from failure
 
 
-def _tiles_that_do(graph: Graph, tiles: int, standard_start: int) -> int | None:
+def _refined(graph: Graph, fitted: Fitted, too_cheap: float, reserved: int) -> Fitted:
+    """A faster plan at a price between one that was too low and the one of a plan that fits."""
+    low, best = too_cheap, fitted
+    for _ in range(REFINEMENTS):
+        price = (low * best.price) ** 0.5
+        try:
+            best = min(_try(graph, fitted.work.plan.tiles, price, reserved), best, key=_cycles)
+        except PlacementError:
+            low = price
+    return best
+
+
+def _cycles(fitted: Fitted) -> float:
+    return fitted.work.plan.cycles()
+
+
+def _try(graph: Graph, tiles: int, price: float, reserved: int) -> Fitted:
+    """A plan at one price, with addresses. Raises PlacementError."""
+    work = lower_plan(plan_graph(graph, tiles=tiles, price=price))
+    kernels = {item.kernel for item in work.work if isinstance(item, Call)}
+    runtime = runtime_with(kernels)
+    placement = place_work(work, data_start(runtime.program + reserved - 1))
+    return Fitted(work, placement, runtime, price)
+
+
+def _tiles_that_do(graph: Graph, tiles: int, reserved: int) -> int | None:
     """The smallest tile count above `tiles`, to one part in 16, on which the most frugal plan fits."""
 
     def fits(count: int) -> bool:
         try:
-            place_work(lower_plan(plan_graph(graph, tiles=count, price=PRICES[-1])), standard_start)
+            _try(graph, count, PRICES[-1], reserved)
         except PlacementError:
             return False
         return True
@@ -139,14 +189,16 @@ def _emit(graph: Graph, fitted: Fitted, report: Progress) -> tuple[Package, Prog
     phase_rows = _schedule(work, placement, report)
     report("emit")
     profile = index_steps(work)
-    active, idle = active_runtime(), idle_runtime()
+    runtime = fitted.runtime
     programs = assemble_programs(
         [to_physical(tile_class.tiles).tolist() for tile_class in work.classes],
-        partial(class_code, work, placement, profile, active.symbols),
+        partial(class_code, work, placement, profile, runtime.active.symbols),
         host.traffic,
         phase_rows,
-        active.symbols["copy_u64"],
+        runtime.active.symbols["copy_u64"],
+        runtime.program,
+        dict(enumerate(work.plan.times())),
     )
-    package = build_package(graph, work, placement, host, programs, active, idle, profile, store)
+    package = build_package(graph, work, placement, host, programs, runtime, profile, store)
     validate(package)
     return package, programs

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .records import Binding
 
-BUFFER_ROLES = ("input", "weight", "value", "scratch")
+BUFFER_ROLES = ("input", "weight", "value", "scratch", "table")
 
 PLACED = np.dtype(
     [

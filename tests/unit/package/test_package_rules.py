@@ -264,7 +264,11 @@ rule("invocations", lambda p: run_call(p, invocations=2), "6 phases for 3 batche
 rule("too many invocations", lambda p: run_call(p, invocations=65537), "65537 invocations")
 rule("no invocation", lambda p: run_call(p, invocations=0), "0 invocations")
 rule("run missing", lambda p: p.host_exchange.calls.pop(), "binding 'x' is moved by no call")
-rule("initialize missing", lambda p: p.host_exchange.calls.pop(0), "binding 'w' is moved by no call")
+rule(
+    "initialize missing",
+    lambda p: p.host_exchange.calls.pop(0),
+    "weight 'w' is moved by no call, and the image of tile",
+)
 rule("ends equal", lambda p: run_call(p, input_batch_ends=[2, 2, 3]), "batch end 2 does not follow 2")
 rule("ends short", lambda p: run_call(p, input_batch_ends=[2]), "batches end at 2 of 3 slices")
 rule("ends absent", lambda p: run_call(p, input_batch_ends=[]), "batches end at 0 of 3 slices")

@@ -19,11 +19,12 @@ parts = st.integers(1, 7)
     block=st.sampled_from([1, 2, 16]),
     p=parts,
     q=parts,
-    minimum=st.sampled_from([0, 18]),
+    segments=st.integers(1, 4),
 )
-def test_axis_covers_every_element_once(extent: int, block: int, p: int, q: int, minimum: int) -> None:
-    axis = Axis(extent, block, (Level(p, q), Level(q, 1)), minimum)
-    start, length, allocated = axis.resolve(np.arange(p * q))
+def test_axis_covers_every_element_once(extent: int, block: int, p: int, q: int, segments: int) -> None:
+    extent *= segments
+    axis = Axis(extent, block, (Level(p, q), Level(q, 1)), Level(segments, p * q))
+    start, length, allocated = axis.resolve(np.arange(p * q * segments))
     owners = np.zeros(extent, dtype=int)
     for begin, size in zip(start, length, strict=True):
         owners[begin : begin + size] += 1
@@ -70,3 +71,17 @@ def test_a_grid_without_replicas_partitions_the_matrix(
 def test_spread_uses_no_more_tiles_than_rows() -> None:
     assert spread(3, 10, 64).tiles == 3
     assert spread(100, 10, 64).tiles == 64
+
+
+@given(extent=st.integers(1, 200), p=parts, windows=st.integers(1, 5))
+def test_windows_of_a_part_cover_it_once(extent: int, p: int, windows: int) -> None:
+    tiles = np.arange(p)
+    start, length, _ = Axis(extent, 16, (Level(p, 1),)).resolve(tiles)
+    covered = np.zeros(extent, dtype=int)
+    for index in range(windows):
+        begin, size, _ = Axis(extent, 16, (Level(p, 1), Level(windows, 1, index))).resolve(tiles)
+        for b, n in zip(begin, size, strict=True):
+            covered[b : b + n] += 1
+        inside = (begin >= start) & (begin + size <= start + length)
+        assert (inside | (size == 0)).all()
+    assert (covered == 1).all()

@@ -14,77 +14,123 @@ from tilewright.ipu21.plan.movement import Traffic, gather, retile
 pytestmark = pytest.mark.unit
 
 
-def a16(shard: np.void, row: int, column: int) -> int:
-    """Flat index of an element in A16 order, written out from its definition."""
+def index_of(order: str, shard: np.void, row: int, column: int) -> int:
+    """Flat index of an element in a shard, written out from the definition of each order."""
     r, c = row - int(shard["row"]), column - int(shard["column"])
-    return (c // 16) * int(shard["padded_rows"]) * 16 + r * 16 + c % 16
+    rows, columns = int(shard["padded_rows"]), int(shard["padded_columns"])
+    if order == "a16":
+        return (c // 16) * rows * 16 + r * 16 + c % 16
+    if order == "a16t":
+        return (r // 16) * columns * 16 + c * 16 + r % 16
+    if order == "b16":
+        return ((c // 16) * (rows // 16) + r // 16) * 256 + c % 16 * 16 + r % 16
+    return c * rows + r
 
 
 def fill(layout: Layout, matrix: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     memory = []
     for tile in range(layout.tiles):
         shard = layout.shards[tile]
-        data = np.full(int(layout.bytes[tile]) // 2, -1)
+        data = np.full(int(layout.bytes[tile]) // layout.element_bytes, -1)
         for row in range(int(shard["row"]), int(shard["row"] + shard["rows"])):
             for column in range(int(shard["column"]), int(shard["column"] + shard["columns"])):
-                data[a16(shard, row, column)] = matrix[row, column]
+                data[index_of(layout.order, shard, row, column)] = matrix[row, column]
         memory.append(data)
     return memory
 
 
 def carry_out(
-    traffic: Traffic, source: list[NDArray[np.int64]], destination: list[NDArray[np.int64]]
+    traffic: Traffic,
+    source: list[NDArray[np.int64]],
+    destination: list[NDArray[np.int64]],
+    element: int = 2,
 ) -> None:
     for fragment in traffic.fragments:
         first, count = int(fragment["first"]), int(fragment["count"])
         begin, to, size = (
-            int(fragment["source_offset"]) // 2,
-            int(fragment["destination_offset"]) // 2,
-            int(fragment["words"]) * 2,
+            int(fragment["source_offset"]) // element,
+            int(fragment["destination_offset"]) // element,
+            int(fragment["words"]) * 4 // element,
         )
         for tile in traffic.tiles[first : first + count]:
             destination[int(tile)][to : to + size] = source[int(fragment["source"])][begin : begin + size]
     for copy in traffic.copies:
-        begin, to = int(copy["source_offset"]) // 2, int(copy["destination_offset"]) // 2
-        tile, size = int(copy["tile"]), int(copy["words"]) * 4
+        begin, to = int(copy["source_offset"]) // element, int(copy["destination_offset"]) // element
+        tile, size = int(copy["tile"]), int(copy["words"]) * 8 // element
         destination[tile][to : to + size] = source[tile][begin : begin + size]
 
 
+BLOCKS = {"a16": (1, 16), "a16t": (16, 1), "b16": (16, 16), "plain": (1, 1)}
+
+
 @st.composite
-def layouts(draw: st.DrawFn, rows: int, columns: int) -> Layout:
+def layouts(draw: st.DrawFn, rows: int, columns: int, order: str = "a16", segments: int = 1) -> Layout:
+    """Cuts as plans make them: operand, stored once, result by rows or columns, in segments of the rows."""
     r, c, k = (draw(st.integers(1, 4)) for _ in range(3))
-    kind = draw(st.sampled_from(["operand", "stored", "result", "by columns"]))
-    if kind == "operand":
-        minimum = draw(st.sampled_from([0, 18]))
-        return Layout(
-            "a16", Axis(rows, 1, (Level(r, c * k),), minimum), Axis(columns, 16, (Level(k, c),)), r * c * k
-        )
-    if kind == "stored":
-        return Layout(
-            "a16", Axis(rows, 1, (Level(r, c * k), Level(c, 1))), Axis(columns, 16, (Level(k, c),)), r * c * k
-        )
-    if kind == "result":
-        return Layout(
-            "a16", Axis(rows, 1, (Level(r, c * k), Level(k, c))), Axis(columns, 16, (Level(c, 1),)), r * c * k
-        )
+    kind = draw(st.sampled_from(["operand", "stored", "result", "by columns", "window"]))
+    i, j, inner = Level(r, c * k), Level(c, 1), Level(k, c)
+    cuts: dict[str, tuple[tuple[Level, ...], tuple[Level, ...]]] = {
+        "operand": ((i,), (inner,)),
+        "stored": ((i, j), (inner,)),
+        "result": ((i, inner), (j,)),
+        "by columns": ((i,), (j, inner)),
+        "window": ((i, Level(2, 1, draw(st.integers(0, 1)))), (j,)),
+    }
+    row, column = cuts[kind]
+    block = BLOCKS[order]
+    cut = Level(segments, r * c * k)
     return Layout(
-        "a16", Axis(rows, 1, (Level(r, c * k),)), Axis(columns, 16, (Level(c, 1), Level(k, c))), r * c * k
+        order,
+        Axis(rows, block[0], row, cut),
+        Axis(columns, block[1], column),
+        r * c * k * segments,
+        8 if order == "plain" else 2,
     )
 
 
-@given(data=st.data(), rows=st.integers(1, 50), columns=st.integers(1, 90))
-def test_retile_fills_every_destination(data: st.DataObject, rows: int, columns: int) -> None:
-    source, destination = data.draw(layouts(rows, columns)), data.draw(layouts(rows, columns))
+@given(
+    data=st.data(),
+    order=st.sampled_from(sorted(BLOCKS)),
+    segments=st.integers(1, 3),
+    rows=st.integers(1, 40),
+    columns=st.integers(1, 70),
+)
+def test_retile_fills_every_destination(
+    data: st.DataObject, order: str, segments: int, rows: int, columns: int
+) -> None:
+    if order != "a16":
+        segments = 1  # blocks of several rows would straddle segments on one side only
+    rows *= segments
+    source = data.draw(layouts(rows, columns, order, segments).filter(_covers))
+    destination = data.draw(layouts(rows, columns, order, segments))
     matrix = np.arange(rows * columns).reshape(rows, columns)
     held = fill(source, matrix)
-    got = [np.full(int(size) // 2, -1) for size in destination.bytes]
-    traffic = retile(source, destination)
-    carry_out(traffic, held, got)
+    got = [np.full(int(size) // destination.element_bytes, -1) for size in destination.bytes]
+    carry_out(retile(source, destination), held, got, destination.element_bytes)
     for tile in range(destination.tiles):
         shard = destination.shards[tile]
         for row in range(int(shard["row"]), int(shard["row"] + shard["rows"])):
             for column in range(int(shard["column"]), int(shard["column"] + shard["columns"])):
-                assert got[tile][a16(shard, row, column)] == matrix[row, column]
+                assert got[tile][index_of(order, shard, row, column)] == matrix[row, column]
+
+
+def _covers(layout: Layout) -> bool:
+    """True for a layout that holds every element: no window."""
+    return all(level.index is None for level in layout.row.levels)
+
+
+@given(data=st.data(), rows=st.integers(1, 30), first=st.integers(0, 3), columns=st.integers(1, 60))
+def test_retile_of_some_columns(data: st.DataObject, rows: int, first: int, columns: int) -> None:
+    source = data.draw(layouts(rows, 16 * first + columns + 9).filter(_covers))
+    destination = data.draw(layouts(rows, columns))
+    matrix = np.arange(rows * (16 * first + columns + 9)).reshape(rows, -1)
+    got = [np.full(int(size) // 2, -1) for size in destination.bytes]
+    carry_out(retile(source, destination, 16 * first), fill(source, matrix), got)
+    for tile in range(destination.tiles):
+        shard = destination.shards[tile]
+        for row in range(int(shard["row"]), int(shard["row"] + shard["rows"])):
+            for column in range(int(shard["column"]), int(shard["column"] + shard["columns"])):
+                assert got[tile][index_of("a16", shard, row, column)] == matrix[row, column + 16 * first]
 
 
 @given(data=st.data(), rows=st.integers(1, 50), columns=st.integers(1, 90))
@@ -104,12 +150,13 @@ def test_no_message_from_a_tile_to_itself_alone(data: st.DataObject, rows: int, 
     c=st.integers(1, 3),
     k=st.integers(2, 4),
     by_columns=st.booleans(),
+    own=st.booleans(),
 )
 def test_gather_brings_every_other_partial_to_the_root(
-    rows: int, columns: int, r: int, c: int, k: int, by_columns: bool
+    rows: int, columns: int, r: int, c: int, k: int, by_columns: bool, own: bool
 ) -> None:
     row, column, piece = (Level(r, k * c),), (Level(c, 1),), Level(k, c)
-    partial = Layout("a16", Axis(rows, 1, row, 18), Axis(columns, 16, column), r * c * k)
+    partial = Layout("a16", Axis(rows, 1, row), Axis(columns, 16, column), r * c * k)
     result = Layout(
         "a16",
         Axis(rows, 1, row if by_columns else (*row, piece)),
@@ -121,15 +168,16 @@ def test_gather_brings_every_other_partial_to_the_root(
     for tile in range(partial.tiles):
         (data,) = [fill(partial, 1000 * np.arange(rows)[:, None] + np.arange(columns) + 10**6 * tile)[tile]]
         held.append(data)
-    got = [np.full(int(size) // 2 * (k - 1), -1) for size in result.bytes]
-    traffic = gather(partial, result, k, c)
+    got = [np.full(int(size) // 2 * (k - 1 + own), -1) for size in result.bytes]
+    traffic = gather(partial, result, k, c, own)
     carry_out(traffic, held, got)
     for root in range(result.tiles):
         shard = result.shards[root]
         group = [root + (index - (root // c) % k) * c for index in range(k)]
-        others = [tile for tile in group if tile != root]
+        others = [tile for tile in group if tile != root or own]
         size = int(result.bytes[root]) // 2
         for slot, sender in enumerate(others):
             for y in range(int(shard["row"]), int(shard["row"] + shard["rows"])):
                 for x in range(int(shard["column"]), int(shard["column"] + shard["columns"])):
-                    assert got[root][slot * size + a16(shard, y, x)] == 10**6 * sender + 1000 * y + x
+                    expected = 10**6 * sender + 1000 * y + x
+                    assert got[root][slot * size + index_of("a16", shard, y, x)] == expected

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileWork
 from ..machine.topology import to_physical
 from ..place.placement import Placement
-from ..plan.steps import Exchange, Plan, Retile
+from ..plan.steps import Exchange, Held, Plan, Retile
 from .bindings import make_binding
 from .memory_map import PROGRAM, STACKS, STAGING, STAGING_BYTES
 from .steps_profile import INITIALIZE, INPUT, ProfileIndex
@@ -49,7 +48,7 @@ class _Held:
     """A value of the graph in a buffer from the end of a plan step on; -1: from the arrival of the inputs."""
 
     value: str
-    buffer: str
+    held: Held
     step: int
     copy: bool = False
 
@@ -107,7 +106,7 @@ class _Describer:
                 begin = self.begins[request.first] if 0 <= request.first < last else self.profile.output
                 end = self.ends[request.last] if 0 <= request.last < last else self.profile.output
                 if request.first < 0:
-                    begin = INITIALIZE if role == "weight" else INPUT
+                    begin = INITIALIZE if role in ("weight", "table") else INPUT
                 if request.last < 0:
                     end = INPUT
                 row["buffer"], row["address"], row["size"] = self.numbers[name], item.address, size
@@ -130,7 +129,7 @@ class _Describer:
 
     def _operation(self, operation: Operation) -> OperationInfo:
         name = operation.results[0].name
-        lines = [f"grid {self.plan.grids[name]}"] if name in self.plan.grids else []
+        lines = [report.chosen for report in self.plan.reports if name in report.operation.split(", ")]
         splits = 1
         for index, step in enumerate(self.plan.steps):
             if self.owners[index] != name:
@@ -143,56 +142,55 @@ class _Describer:
     def _values(self) -> list[ValueInfo]:
         types = {value.name: value.type for value in _values_of(self.graph)}
         found = []
-        for held in held_values(self.plan, types, self.owners):
-            buffer, type_ = self.plan.buffers[held.buffer], types[held.value]
-            layout = buffer.layout
-            if prod(layout.view) != prod(type_.shape) or layout.order not in ORDERS or buffer.slots != 1:
+        for item in held_values(self.plan, types):
+            buffer, type_ = self.plan.buffers[item.held.buffer], types[item.value]
+            if buffer.layout.order not in ORDERS or buffer.slots != 1:
                 continue
             binding = make_binding(
-                held.value, buffer, type_.shape, type_.dtype, self.work, self.placement, replicas=True
+                item.value, item.held, type_.shape, type_.dtype, self.work, self.placement, replicas=True
             )
-            step = INPUT if held.step < 0 else self.ends[held.step]
-            owner = self.owners[held.step] if held.step >= 0 else ""
-            found.append(ValueInfo(binding, step, self.numbers[held.buffer], owner, held.copy))
+            step = INPUT if item.step < 0 else self.ends[item.step]
+            owner = self.owners[item.step] if item.step >= 0 else ""
+            found.append(ValueInfo(binding, step, self.numbers[item.held.buffer], owner, item.copy))
         return found
 
     def _constants(self) -> list[ConstantInfo]:
+        """Weights that are one constant of the graph as it stands there."""
         shapes = {value.name: value.type.shape for value, _ in self.graph.constants}
-        return [
-            ConstantInfo(use.binding, use.constant, shapes[use.constant])
-            for use in self.plan.weights.values()
-            if use.constant in shapes
-        ]
+        found = []
+        for name, use in self.plan.weights.items():
+            padded = use.row_groups or any(use.column_groups)
+            plain = not (use.stacked or use.transposed or padded or use.iterations > 1)
+            if plain and len(use.constants) == 1 and use.constants[0] in shapes and name in self.numbers:
+                found.append(ConstantInfo(name, use.constants[0], shapes[use.constants[0]]))
+        return found
 
     def _loops(self) -> list[LoopInfo]:
-        return []
+        return [
+            LoopInfo(self.begins[loop.first], self.ends[loop.end - 1], loop.count) for loop in self.plan.loops
+        ]
 
 
-def held_values(plan: Plan, types: Mapping[str, Any], owners: list[str]) -> list[_Held]:
+def held_values(plan: Plan, types: Mapping[str, Any]) -> list[_Held]:
     """Where values of the graph lie: as inputs, as results, and as copies that exchanges make of either."""
-    made = [_Held(name, buffer, -1) for name, buffer in plan.inputs.items() if name in types]
-    made += [_Held(name, *place) for name, place in _results(plan, owners).items() if name in types]
-    held = sorted(made, key=lambda item: item.step)
+    made = [_Held(name, held, -1) for name, held in plan.inputs.items() if name in types]
+    made += [_Held(name, held, step) for name, (held, step) in plan.values.items() if name in types]
+    found = sorted(made, key=lambda item: item.step)
     for index, step in enumerate(plan.steps):
         if not isinstance(step, Exchange):
             continue
         for move in step.moves:
             if not isinstance(move, Retile):
                 continue
-            sources = [item for item in held if item.buffer == move.source and item.step < index]
-            if sources:
-                held.append(_Held(sources[-1].value, move.destination, index, copy=True))
-                held.sort(key=lambda item: item.step)
-    return held
-
-
-def _results(plan: Plan, owners: list[str]) -> dict[str, tuple[str, int]]:
-    """Buffer of each operation's result and the plan step after which it is whole."""
-    results: dict[str, tuple[str, int]] = {}
-    for index, step in enumerate(plan.steps):
-        if not isinstance(step, Exchange) and owners[index]:
-            results[owners[index]] = (step.output, index)
-    return results
+            for item in reversed(found):
+                held = item.held
+                whole = plan.buffers[move.destination].layout.column.extent == held.columns
+                if held.buffer == move.source and held.column == move.column and item.step < index and whole:
+                    copied = Held(move.destination, 0, held.columns, held.groups)
+                    found.append(_Held(item.value, copied, index, copy=True))
+                    found.sort(key=lambda item: item.step)
+                    break
+    return found
 
 
 def bounded(text: str) -> str:
@@ -208,7 +206,7 @@ def _detail(step: Any, item: Phase | Call) -> str:
     predicted = f"{step.cycles:,.0f} cycles predicted"
     if isinstance(item, Call):
         tiles = int(np.count_nonzero(item.active))
-        inputs = ", ".join(step.inputs)
+        inputs = ", ".join(name for name in step.operands[1:] if name is not None)
         return f"{item.kernel}({inputs}) -> {step.output} on {tiles:,} tiles, {predicted}"
     moves = ", ".join(f"{source} -> {destination}" for source, destination, _ in item.moves)
     copies = sum(len(traffic.copies) for _, _, traffic in item.moves)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from ..lower.tile_work import TileClass, TileWork
 from ..machine.memory import ENTRY_POINT
 from ..machine.topology import TILES
 from ..place.placement import Placement
-from ..toolchain import LinkedImage
-from .memory_map import PROGRAM, SCRATCH, SCRATCH_BYTES, STAGING, STAGING_BYTES, TABLES
+from .memory_map import SCRATCH, SCRATCH_BYTES, STAGING, STAGING_BYTES, TABLES
+from .runtime_image import Runtime
 from .steps_profile import INITIALIZE, INPUT
 from .tile_programs import Programs, TileProgram
 
@@ -56,21 +56,22 @@ class ImageSet:
 
 def build_images(
     programs: Programs,
-    data: Sequence[Sequence[Segment]],
+    data: Mapping[int, Sequence[Segment]],
     output_step: int,
-    active_runtime: LinkedImage,
-    idle_runtime: LinkedImage,
+    runtime: Runtime,
     store: ImageBlobs,
 ) -> tuple[ImageSet, list[NDArray[np.void]]]:
     """Images of physical tiles 0..1471 and the mark tables they name.
 
     Args:
-        data: per class, segments of its data memory that hold something before the program runs.
+        data: per physical tile with a class, segments of its data memory that hold something before the
+            program
+            runs.
         output_step: profile step of the output phases.
     """
     images = ImageSet()
-    active_code = [store.segment(s.address, s.data, CODE) for s in active_runtime.segments]
-    idle_code = [store.segment(s.address, s.data, CODE) for s in idle_runtime.segments]
+    active_code = [store.segment(s.address, s.data, CODE) for s in runtime.active.segments]
+    idle_code = [store.segment(s.address, s.data, CODE) for s in runtime.idle.segments]
     step_code = [store.words(programs.steps_address, code.words, CODE) for code in programs.classes]
     tables: dict[tuple[int, int], int] = {}
     mark_tables: list[NDArray[np.void]] = []
@@ -79,7 +80,7 @@ def build_images(
             program = programs.idle[tile]
             segments = [
                 *idle_code,
-                store.words(PROGRAM, program.opening, CODE),
+                store.words(programs.start, program.opening, CODE),
                 *_host_segments(program, store),
             ]
             images.add(tile, segments, NO_MARKS)
@@ -88,8 +89,8 @@ def build_images(
         segments = [
             *active_code,
             step_code[index],
-            *data[index],
-            store.words(PROGRAM, program.opening, CODE),
+            *data[tile],
+            store.words(programs.start, program.opening, CODE),
             store.words(programs.closing_address, program.closing, CODE),
             *(store.segment(address, words.tobytes(), CODE) for address, words in _rows(programs, tile)),
             *_host_segments(program, store),
@@ -119,7 +120,7 @@ def _host_segments(program: TileProgram, store: ImageBlobs) -> list[Segment]:
 
 def _marks(programs: Programs, index: int, loop_address: int, output_step: int) -> NDArray[np.void]:
     begin = programs.steps_address
-    marks = [(PROGRAM, INITIALIZE), (loop_address, INPUT)]
+    marks = [(programs.start, INITIALIZE), (loop_address, INPUT)]
     marks += [(begin + offset, step) for offset, step in programs.classes[index].marks]
     marks.append((programs.closing_address, output_step))
     # Steps without code on this class begin where the next one does: only the last of them can be seen.
@@ -130,7 +131,7 @@ def _marks(programs: Programs, index: int, loop_address: int, output_step: int) 
 def initial_zeros(work: TileWork, placement: Placement, tile_class: TileClass) -> list[Segment]:
     """Zeros for bytes that kernels may read although no step writes them: padding rows and access tails."""
     plan = work.plan
-    written = {*plan.inputs.values(), *plan.weights}
+    written = {*(held.buffer for held in plan.inputs.values()), *plan.weights, *plan.tables}
     spans = []
     for name, placed in placement.classes[tile_class.index].items():
         buffer = plan.buffers[name]

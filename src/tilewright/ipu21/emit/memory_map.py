@@ -5,7 +5,7 @@
 | 0x4c010 | start-up, runtime routines, kernels: the same on every tile      | 19      |
 | 0x50160 | scratch of closing host reads, then the staging of host data     | 20      |
 | 0x54000 | host request words and packet headers of this tile               | 21      |
-| 0x580e0 | worker areas and the supervisor's stack                          | 22      |
+| 0x580e0 | worker areas, the supervisor's stack, the iteration of a loop    | 22      |
 | 0x5c000 | host code, step code and exchange rows of this tile              | 23..    |
 | after   | data of region 0, from the next element boundary                 |         |
 | 0x80000 | interleaved data                                                 | 32..    |
@@ -28,7 +28,9 @@ TABLES = 0x54000
 TABLES_END = 0x58000
 
 STACKS = 0x580E0
-"""Worker areas and the supervisor's stack, up to PROGRAM."""
+"""Worker areas and the supervisor's stack, up to ITERATION."""
+ITERATION = 0x5BFE0
+"""Number of the iteration that a loop of the program is in; one word."""
 
 PROGRAM = 0x5C000
 

@@ -9,6 +9,7 @@ from ..fabric.transfers import DESTINATION, TRANSFER
 from ..lower.tile_work import Phase, TileWork
 from ..machine.topology import to_physical
 from ..place.placement import Placement
+from .bindings import buffer_addresses
 
 
 def phase_transfers(
@@ -18,8 +19,8 @@ def phase_transfers(
     transfers, destinations = [], []
     first = 0
     for source, destination, traffic in phase.moves:
-        source_address = _addresses(source, work, placement)
-        destination_address = _addresses(destination, work, placement)
+        source_address = buffer_addresses(source, work, placement)
+        destination_address = buffer_addresses(destination, work, placement)
         fragments = traffic.fragments
         sent = np.zeros(len(fragments), dtype=TRANSFER)
         sent["source"] = to_physical(fragments["source"])
@@ -36,11 +37,3 @@ def phase_transfers(
         destinations.append(received)
         first += len(received)
     return np.concatenate(transfers), np.concatenate(destinations)
-
-
-def _addresses(buffer: str, work: TileWork, placement: Placement) -> NDArray[np.int64]:
-    """Address of a buffer on each logical tile; -1 where the tile does not hold it."""
-    per_class = np.array(
-        [placed[buffer].address if buffer in placed else -1 for placed in placement.classes], dtype=np.int64
-    )
-    return per_class[work.class_of]

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..isa import build, csrs
-from ..isa.encode import encode
 from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
 from ..place.placement import Placement
+from .memory_map import ITERATION
 from .steps_profile import ProfileIndex
 
 SYNC_ABSENT, SYNC_INTERNAL = 1, 3
-_OR_HIGH = "or $mDst0, $mSrc0, immz12"
 
 
 @dataclass
@@ -39,24 +38,63 @@ class ClassProgram:
         tile_class: whose program it is.
         address_of: buffer name -> byte address on this class.
         symbols: addresses of the kernels' and the runtime's entry points.
+        address: where the code begins.
     """
 
     def __init__(
-        self, tile_class: TileClass, address_of: Callable[[str], int], symbols: Mapping[str, int]
+        self,
+        tile_class: TileClass,
+        address_of: Callable[[str], int],
+        symbols: Mapping[str, int],
+        address: int,
     ) -> None:
         self.tile = tile_class.representative
         self.address_of = address_of
         self.symbols = symbols
+        self.address = address
         self.code = StepCode()
+
+    def enter_loop(self) -> int:
+        """Begin with iteration 0; the byte address of the loop's head."""
+        self.code.words += [
+            build.setzi(0, 0),
+            build.setzi(1, ITERATION),
+            build.st32(0, 1, build.ZERO, 0),
+        ]
+        return self.address + 4 * len(self.code.words)
+
+    def close_loop(self, head: int, count: int) -> None:
+        """Go on to the next iteration, if there is one."""
+        self.code.words += [
+            build.setzi(1, ITERATION),
+            build.ld32(0, 1, build.ZERO, 0),
+            build.add_imm(0, 0, 1),
+            build.st32(0, 1, build.ZERO, 0),
+            build.add_imm(0, 0, -count),
+            build.brnz(0, head),
+        ]
 
     def compute(self, call: Call, step: int) -> None:
         """Load the call registers m2, m3, ... and call the kernel; nothing if the class has no part in it."""
         self.code.mark(step)
         if not call.active[self.tile]:
             return
-        values = [self.address_of(name) + int(offsets[self.tile]) for name, offsets in call.operands]
-        values += [int(scalar[self.tile]) for scalar in call.scalars]
-        self._call(call.kernel, values)
+        values = [
+            0 if name is None else self.address_of(name) + int(offsets[self.tile])
+            for name, offsets in call.operands
+        ]
+        values += [int(register[self.tile]) for register in call.registers]
+        self.code.words += argument_words(values)
+        strides = {position: int(stride[self.tile]) for position, stride in call.strides.items()}
+        if strides:
+            self.code.words += [build.setzi(1, ITERATION), build.ld32(0, 1, build.ZERO, 0)]
+        for position, stride in strides.items():
+            self.code.words += [
+                build.setzi(1, stride),
+                build.mul(1, 1, 0),
+                build.add(2 + position, 2 + position, 1),
+            ]
+        self.code.words.append(build.call(10, self.symbols[call.kernel]))
 
     def copies(self, phase: Phase, step: int) -> None:
         """Copies of data that need not leave the tile."""
@@ -97,16 +135,18 @@ def exchange_words(symbols: Mapping[str, int], row_address: int | None) -> list[
 
 
 def call_words(symbols: Mapping[str, int], symbol: str, values: Sequence[int]) -> list[int]:
-    """Load the call registers m2, m3, ... and call a kernel."""
-    loads = [word for index, value in enumerate(values) for word in load_words(2 + index, value)]
-    return [*loads, build.call(10, symbols[symbol])]
+    """Load the call registers $m2, $m3, ... and call a kernel."""
+    return [*argument_words(values), build.call(10, symbols[symbol])]
 
 
-def load_words(register: int, value: int) -> list[int]:
-    """Put a 32-bit value into a register: one instruction for 20 bits, two for more."""
-    low, high = value & 0xFFFFF, value & ~0xFFFFF
-    words = [build.setzi(register, low)]
-    return [*words, *encode(_OR_HIGH, register, register, high)] if high else words
+def argument_words(values: Sequence[int]) -> list[int]:
+    """Load $m2, $m3, ... with 32-bit values; those under 2^20 take one instruction."""
+    words = []
+    for register, value in enumerate(values, 2):
+        words.append(build.setzi(register, value & 0xFFFFF))
+        if value >> 20:
+            words.append(build.or_high(register, register, value & 0xFFF00000))
+    return words
 
 
 def class_code(
@@ -116,6 +156,7 @@ def class_code(
     symbols: Mapping[str, int],
     index: int,
     rows: Mapping[int, int],
+    address: int,
     next_address: int,
 ) -> StepCode:
     """Step code of one class of a lowered plan.
@@ -124,10 +165,18 @@ def class_code(
         symbols: entry points of the linked runtime.
         index: which class.
         rows: address of its row for each plan step that is an exchange with traffic.
+        address: where the code begins.
         next_address: where the program goes on behind the last step.
     """
-    program = ClassProgram(work.classes[index], lambda name: placement.address(index, name), symbols)
+    program = ClassProgram(work.classes[index], lambda name: placement.address(index, name), symbols, address)
+    begins = {loop.first: loop for loop in work.plan.loops}
+    ends = {loop.end: loop for loop in work.plan.loops}
+    head = 0
     for step, item in enumerate(work.work):
+        if step in ends:
+            program.close_loop(head, ends[step].count)
+        if step in begins:
+            head = program.enter_loop()
         if isinstance(item, Call):
             program.compute(item, profile.step[step])
             continue
@@ -135,5 +184,7 @@ def class_code(
             program.copies(item, profile.copies[step])
         if step in rows:
             program.exchange(item, profile.step[step], rows[step])
+    if len(work.work) in ends:
+        program.close_loop(head, ends[len(work.work)].count)
     program.code.words.append(build.bri(next_address))
     return program.code

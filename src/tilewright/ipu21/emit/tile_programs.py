@@ -23,7 +23,6 @@ from ..machine.topology import TILES
 from .host_code import Tables, copy_from_staging, phase
 from .host_plan import Batches, Slot
 from .host_sequence import HostSequence
-from .memory_map import PROGRAM
 from .step_code import StepCode
 
 INTERNAL_BARRIERS, HOST_BARRIERS = 1, 2
@@ -31,9 +30,10 @@ INTERNAL_BARRIERS, HOST_BARRIERS = 1, 2
 PhaseRows = Mapping[int, Mapping[int, NDArray[np.uint32]]]
 """Step -> physical tile -> row words, for every step that is an exchange with traffic."""
 
-StepEmitter = Callable[[int, Mapping[int, int], int], StepCode]
-"""Step code of a class from its index, the row address of each step in `PhaseRows`, and the address to go on
-at. The number of words must not depend on the addresses."""
+StepEmitter = Callable[[int, Mapping[int, int], int, int], StepCode]
+"""Step code of a class from its index, the row address of each step in `PhaseRows`, the address it begins
+at, and the address to go on at. The number of words must not depend on the addresses.
+"""
 
 
 class PlacedRow(NamedTuple):
@@ -49,7 +49,7 @@ class TileProgram:
     """What one tile executes beyond the shared runtime. Addresses are the same on all tiles.
 
     Attributes:
-        opening: words at PROGRAM: initialize phases, then input phases (the loop's head).
+        opening: words at `Programs.start`: initialize phases, then input phases (the loop's head).
         loop_address: where the input phases begin.
         closing: words at `Programs.closing_address`: output phases and the jump back.
         tables: request words and packet headers.
@@ -71,7 +71,7 @@ class Programs:
         tiles, idle: per physical id, tiles with and without a class.
         classes: step code per tile class.
         rows: per physical id, its exchange rows.
-        closing_address, steps_address: byte addresses common to all tiles.
+        start, closing_address, steps_address: byte addresses common to all tiles.
         end: one past the last byte any tile uses for programs.
     """
 
@@ -79,6 +79,7 @@ class Programs:
     idle: dict[int, TileProgram]
     classes: list[StepCode]
     rows: dict[int, list[PlacedRow]]
+    start: int
     closing_address: int
     steps_address: int
     end: int
@@ -100,6 +101,8 @@ def assemble_programs(
     traffic: HostTraffic,
     phase_rows: PhaseRows,
     copy_address: int,
+    start: int,
+    times: Mapping[int, int] | None = None,
 ) -> Programs:
     """Programs of all tiles.
 
@@ -107,7 +110,10 @@ def assemble_programs(
         classes: physical tiles of each class; tiles in none run the idle program.
         emit: makes the step code of a class.
         copy_address: entry of `copy_u64` on tiles with a class.
+        start: where programs begin.
+        times: how often each step of `phase_rows` runs; once if absent.
     """
+    phases = sum((times or {}).get(step, 1) for step in phase_rows)
     class_of = {tile: index for index, tiles in enumerate(classes) for tile in tiles}
     groups = (traffic.weights, traffic.inputs, traffic.outputs)
     targets = {tile for group in groups for slots in group.slots for tile in slots}
@@ -115,17 +121,18 @@ def assemble_programs(
         tile: _host_part(tile, traffic, copy_address)
         for tile in sorted({*class_of, *targets, *map(owner_of, targets)})
     }
-    closing_address = PROGRAM + _align(max(4 * parts[tile].opening_words + 4 for tile in class_of))
+    closing_address = start + _align(max(4 * parts[tile].opening_words + 4 for tile in class_of))
     steps_address = closing_address + _align(max(4 * len(parts[tile].closing) + 4 for tile in class_of))
-    active = {tile: parts[tile].active(closing_address, steps_address) for tile in sorted(class_of)}
-    idle = {tile: part.idle(len(phase_rows)) for tile, part in parts.items() if tile not in class_of}
+    active = {tile: parts[tile].active(start, closing_address, steps_address) for tile in sorted(class_of)}
+    idle = {tile: part.idle(start, phases) for tile, part in parts.items() if tile not in class_of}
     bystanders = [tile for tile in range(TILES) if tile not in parts]
     if bystanders:
-        alike = _host_part(bystanders[0], traffic, copy_address).idle(len(phase_rows))
+        alike = _host_part(bystanders[0], traffic, copy_address).idle(start, phases)
         idle |= dict.fromkeys(bystanders, alike)
 
     placeholder = [
-        emit(index, dict.fromkeys(phase_rows, 0), closing_address) for index in range(len(classes))
+        emit(index, dict.fromkeys(phase_rows, 0), steps_address, closing_address)
+        for index in range(len(classes))
     ]
     rows_start = steps_address + _align(max((4 * len(code.words) for code in placeholder), default=0))
     codes, addresses = [], []
@@ -134,7 +141,7 @@ def assemble_programs(
         where, cursor = _row_addresses(tiles, phase_rows, rows_start)
         addresses.append(where)
         end = max(end, cursor)
-        codes.append(emit(index, where, closing_address))
+        codes.append(emit(index, where, steps_address, closing_address))
     placed = {
         tile: [
             PlacedRow(step, addresses[index][step], rows[tile])
@@ -143,7 +150,7 @@ def assemble_programs(
         ]
         for tile, index in class_of.items()
     }
-    return Programs(active, idle, codes, placed, closing_address, steps_address, end, class_of)
+    return Programs(active, idle, codes, placed, start, closing_address, steps_address, end, class_of)
 
 
 def _row_addresses(tiles: Sequence[int], phase_rows: PhaseRows, start: int) -> tuple[dict[int, int], int]:
@@ -177,19 +184,19 @@ class _HostPart:
     def opening_words(self) -> int:
         return len(self.initialize) + len(self.inputs)
 
-    def active(self, closing_address: int, steps_address: int) -> TileProgram:
+    def active(self, start: int, closing_address: int, steps_address: int) -> TileProgram:
         """The parts around the step code."""
-        opening = self.initialize.words(PROGRAM)
-        loop_address = PROGRAM + 4 * len(opening)
+        opening = self.initialize.words(start)
+        loop_address = start + 4 * len(opening)
         opening += self.inputs.words(loop_address)
         opening.append(build.bri(steps_address))
         closing = [*self.closing.words(closing_address), build.bri(loop_address)]
         return TileProgram(opening, loop_address, closing, self.tables, self.reads)
 
-    def idle(self, phases: int) -> TileProgram:
+    def idle(self, start: int, phases: int) -> TileProgram:
         """The whole program of a tile that sits out every exchange step."""
-        opening = self.initialize.words(PROGRAM)
-        loop_address = PROGRAM + 4 * len(opening)
+        opening = self.initialize.words(start)
+        loop_address = start + 4 * len(opening)
         loop = HostSequence()
         loop.extend(self.inputs)
         for _ in range(phases):

@@ -14,6 +14,9 @@ from .forms import OperandError, form
 _SETZI = form("setzi $mDst0, zimm20").fixed
 _ADD = form("add $mDst0, $mSrc0, simm16").fixed
 _OR = form("or $mDst0, $mSrc0, $mSrc1").fixed
+_OR_HIGH = form("or $mDst0, $mSrc0, immz12").fixed
+_ADD_REGISTER = form("add $mDst0, $mSrc0, $mSrc1").fixed
+_MUL = form("mul $mDst0, $mSrc0, $mSrc1").fixed
 _MOV = form("or $mDst0, $mSrc0, zimm12").fixed
 _SHL = form("shl $mDst0, $mSrc0, zimm12").fixed
 _LD32 = form("ld32 $mDst0, $mBase0, $mDelta0, zimm12").fixed
@@ -37,6 +40,9 @@ _SEND = form("send count, srcWord, sctl").fixed
 _SENDOFF = form("sendoff count, srcDelta, sctl").fixed
 _SENDPIC = form("sendpic count, ctlSel, ctlValue").fixed
 _SENDPICP = form("sendpicp count, srcWord, sctl, picSel").fixed
+ZERO = 15
+"""`$mzero`, which reads as 0."""
+
 _NOP = _SETZI | 14 << 20
 
 
@@ -70,6 +76,27 @@ def or_(d: int, a: int, b: int) -> int:
     if not (0 <= d < 16 and 0 <= a < 16 and 0 <= b < 16):
         _refuse("or_", d, a, b)
     return _OR | a << 20 | b << 12 | d << 4
+
+
+def or_high(d: int, s: int, value: int) -> int:
+    """`or $d, $s, value` with a value whose low 20 bits are zero."""
+    if not (0 <= d < 16 and 0 <= s < 16 and 0 <= value < 1 << 32) or value & 0xFFFFF:
+        _refuse("or_high", d, s, value)
+    return _OR_HIGH | s << 20 | d << 16 | value >> 20
+
+
+def add(d: int, a: int, b: int) -> int:
+    """`add $d, $a, $b`."""
+    if not (0 <= d < 16 and 0 <= a < 16 and 0 <= b < 16):
+        _refuse("add", d, a, b)
+    return _ADD_REGISTER | a << 20 | b << 12 | d << 4
+
+
+def mul(d: int, a: int, b: int) -> int:
+    """`mul $d, $a, $b`: the low 32 bits."""
+    if not (0 <= d < 16 and 0 <= a < 16 and 0 <= b < 16):
+        _refuse("mul", d, a, b)
+    return _MUL | a << 20 | b << 12 | d << 4
 
 
 def shl_imm(d: int, s: int, amount: int) -> int:

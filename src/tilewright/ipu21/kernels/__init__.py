@@ -29,9 +29,9 @@ from . import (
 from .kernel import Contract, Kernel, Operand, Scalar
 
 __all__ = [
-    "ACTIVE_SOURCES",
     "CODE_END",
-    "IDLE_SOURCES",
+    "COMPUTING",
+    "IDLE",
     "KERNELS",
     "Contract",
     "Kernel",
@@ -67,14 +67,9 @@ _ROUTINES: dict[str, Callable[[], str]] = {
     rounding.SET_ROUNDING: rounding.set_rounding_source,
 }
 
-ACTIVE_SOURCES: tuple[str, ...] = (
-    runtime.START,
-    runtime.WORKER_BARRIER,
-    runtime.HOST_FOLLOWER,
-    *(kernel.symbol for kernel in _ALWAYS),
-)
-"""What a tile that computes carries at least; the start-up comes first. Other kernels are linked by name."""
-IDLE_SOURCES: tuple[str, ...] = (runtime.START_IDLE, runtime.HOST_FOLLOWER)
+COMPUTING: tuple[str, ...] = (runtime.START, runtime.WORKER_BARRIER, runtime.HOST_FOLLOWER, "copy_u64")
+"""What every tile that computes carries, whatever else; the start-up comes first."""
+IDLE: tuple[str, ...] = (runtime.START_IDLE, runtime.HOST_FOLLOWER)
 """What a tile that only keeps the barriers carries."""
 
 
@@ -95,20 +90,23 @@ def _assembled(name: str) -> ObjectFile:
     return assemble(source_of(name), filename=f"{name}.S")
 
 
-def link_kernels(names: Sequence[str], externals: Mapping[str, int]) -> LinkedImage:
+def link_kernels(
+    names: Sequence[str], externals: Mapping[str, int], more: tuple[int, int] | None = None
+) -> LinkedImage:
     """Link kernels and runtime routines in the given order from IMAGE_BASE on.
 
     Args:
         names: keys of KERNELS or names of runtime routines. A start-up routine must come first and becomes
             the entry.
         externals: addresses of symbols defined elsewhere; a start-up routine needs `tile_program`.
+        more: addresses to go on at when [IMAGE_BASE, CODE_END) is full.
 
     Raises LinkError if they do not fit or a symbol is missing.
     """
     starts = [name for name in names if name in (runtime.START, runtime.START_IDLE)]
     return link(
         list({id(item): item for item in map(object_of, names)}.values()),
-        intervals=((IMAGE_BASE, CODE_END),),
+        intervals=((IMAGE_BASE, CODE_END), more) if more else ((IMAGE_BASE, CODE_END),),
         entry=starts[0] if starts else None,
         roots=list(names),
         externals=externals,

@@ -55,6 +55,15 @@ class Scalar:
     maximum: int = (1 << 31) - 1
     multiple: int = 1
 
+    def check(self, value: int) -> None:
+        """Raise UnsupportedError for a value outside the range or no multiple of the unit."""
+        if not self.minimum <= value <= self.maximum:
+            raise UnsupportedError(
+                f"{self.name} = {value} is outside {self.minimum}..{self.maximum}: {self.meaning}"
+            )
+        if value % self.multiple:
+            raise UnsupportedError(f"{self.name} = {value} is no multiple of {self.multiple}")
+
 
 @dataclass(frozen=True)
 class Contract:
@@ -102,13 +111,7 @@ class Contract:
     def check_scalars(self, **values: int) -> None:
         """Raise UnsupportedError if a scalar is outside its range or no multiple of its unit."""
         for scalar in self.scalars:
-            value = values[scalar.name]
-            if not scalar.minimum <= value <= scalar.maximum:
-                raise UnsupportedError(
-                    f"{scalar.name} = {value} is outside {scalar.minimum}..{scalar.maximum}: {scalar.meaning}"
-                )
-            if value % scalar.multiple:
-                raise UnsupportedError(f"{scalar.name} = {value} is no multiple of {scalar.multiple}")
+            scalar.check(values[scalar.name])
 
     def _check_address(self, operand: Operand, address: int) -> None:
         if address % operand.alignment:

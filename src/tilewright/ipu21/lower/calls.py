@@ -1,4 +1,4 @@
-"""Kernel calls per tile: buffers with offsets, then scalars, in the order of the call registers."""
+"""Kernel calls per tile: buffers with offsets, then scalars by name, from the layouts of the operands."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.gemm import PANEL_BYTES
+from ...errors import UnsupportedError
+from ..kernels import KERNELS
 from ..plan.layout import MICRO
-from ..plan.movement import RECORD_BYTES
 from ..plan.steps import Compute, Plan
 
 Array = NDArray[np.int64]
+
+RECORD_BYTES = 32
+"""A row of a panel of 16 halves (or 8 floats)."""
+BLOCK_BYTES = 512
+"""A panel of weights."""
 
 
 @dataclass
@@ -23,84 +28,271 @@ class Call:
     Attributes:
         kernel: name in the kernel registry.
         active: tiles that make the call.
-        operands: (buffer name, byte offset per tile) for registers m2, m3, ...
-        scalars: values per tile for the registers that follow.
+        operands: (buffer name or None, byte offset per tile) for registers $m2, $m3, ...
+        registers: values per tile for the registers that follow.
+        strides: bytes from one iteration's part of a buffer to the next, per tile, for operands that a loop
+            walks through, by position.
     """
 
     kernel: str
     active: NDArray[np.bool_]
-    operands: list[tuple[str, Array]]
-    scalars: list[Array]
+    operands: list[tuple[str | None, Array]]
+    registers: list[Array]
+    strides: dict[int, Array]
 
 
 def lower_call(plan: Plan, step: Compute) -> Call:
-    """Arguments of one compute step for every tile of the plan."""
-    return _LOWERINGS[step.kernel](plan, step)
+    """Arguments of one compute step for every tile of the plan.
+
+    Raises UnsupportedError if a scalar is outside what the kernel can do.
+    """
+    shapes = [_Operand.of(plan, step, position) for position in range(len(step.operands))]
+    scalars, offsets, active = _LOWERINGS[step.kernel](plan, step, shapes)
+    contract = KERNELS[step.kernel].contract
+    values = {
+        name: np.broadcast_to(np.asarray(value, dtype=np.int64), active.shape)
+        for name, value in scalars.items()
+    }
+    for scalar in contract.scalars:
+        used = values[scalar.name][active]
+        if len(used):
+            try:
+                scalar.check(int(used.min()))
+                scalar.check(int(used.max()))
+            except UnsupportedError as error:
+                error.where = error.where or step.name
+                raise
+    for low, high, shift in contract.packed:
+        values[low] = values[low] + (values.pop(high) << shift)
+    registers = [values[scalar.name] for scalar in contract.scalars if scalar.name in values]
+    operands = [
+        (name, shape.offset + offsets.get(position, 0))
+        for position, (name, shape) in enumerate(zip(step.operands, shapes, strict=True))
+    ]
+    strides = {
+        position: shape.bytes * plan.buffers[name].slots
+        for position, (name, shape) in enumerate(zip(step.operands, shapes, strict=True))
+        if name is not None and plan.buffers[name].iterations > 1
+    }
+    return Call(step.kernel, active, operands, registers, strides)
 
 
-def _padded(plan: Plan, name: str) -> tuple[Array, Array, Array]:
-    """Allocated rows, panels and bytes of a buffer's shard per tile (zero past its layout)."""
-    layout = plan.buffers[name].layout
-    rows, panels, size = (np.zeros(plan.tiles, dtype=np.int64) for _ in range(3))
-    rows[: layout.tiles] = layout.shards["padded_rows"]
-    panels[: layout.tiles] = layout.shards["padded_columns"] // MICRO
-    size[: layout.tiles] = layout.bytes
-    return rows, panels, size
+@dataclass
+class _Operand:
+    """An operand's shard, or the window of it that a call means, per tile.
+
+    Attributes:
+        row, rows, padded_rows: first row, rows with data, rows in memory.
+        column, columns, padded_columns: the same for the columns of the window.
+        pitch: columns in memory of the whole shard.
+        offset: bytes from the beginning of the buffer to the window.
+        bytes: of the whole shard.
+    """
+
+    row: Array
+    rows: Array
+    padded_rows: Array
+    column: Array
+    columns: Array
+    padded_columns: Array
+    pitch: Array
+    offset: Array
+    bytes: Array
+
+    @staticmethod
+    def of(plan: Plan, step: Compute, position: int) -> _Operand:
+        zero = np.zeros(plan.tiles, dtype=np.int64)
+        name = step.operands[position]
+        if name is None:
+            return _Operand(*(zero for _ in range(9)))
+        layout = plan.buffers[name].layout
+        fields = {}
+        for field in ("row", "rows", "padded_rows", "column", "columns", "padded_columns"):
+            fields[field] = zero.copy()
+            fields[field][: layout.tiles] = layout.shards[field]
+        size = zero.copy()
+        size[: layout.tiles] = layout.bytes
+        pitch, offset = fields["padded_columns"], zero
+        if position in step.windows:
+            first, count = step.windows[position]
+            units = layout.units
+            outer = first // units.columns
+            line = 1 if units.by_rows else fields["padded_rows"] // units.rows
+            fields["padded_columns"] = np.clip(pitch - first, 0, count)
+            fields["columns"] = np.clip(fields["columns"] - first, 0, count)
+            fields["column"] = fields["column"] + first
+            offset = np.where(fields["padded_columns"] > 0, outer * line * layout.record_bytes, 0)
+        return _Operand(
+            fields["row"],
+            fields["rows"],
+            fields["padded_rows"],
+            fields["column"],
+            fields["columns"],
+            fields["padded_columns"],
+            pitch,
+            offset,
+            size,
+        )
+
+    @property
+    def panels(self) -> Array:
+        return self.padded_columns // MICRO
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        return (self.padded_rows > 0) & (self.padded_columns > 0)
 
 
-def _gemm(plan: Plan, step: Compute) -> Call:
-    rows, columns, size = _padded(plan, step.output)
-    _, inner, left = _padded(plan, step.inputs[0])
-    zero = np.zeros(plan.tiles, dtype=np.int64)
-    return Call(
-        step.kernel,
-        (size > 0) & (left > 0),
-        [(step.output, zero), (step.inputs[0], zero), (step.inputs[1], zero)],
-        [zero, rows, inner | columns << 16, zero + PANEL_BYTES, inner * PANEL_BYTES],
-    )
+Scalars = dict[str, Array | int]
+Lowered = tuple[Scalars, dict[int, Array], NDArray[np.bool_]]
+"""Scalars by name, offsets beyond the windows by operand, active tiles."""
 
 
-def _reduce(plan: Plan, step: Compute) -> Call:
-    partial_name, gathered_name = step.inputs
-    partial, result = plan.buffers[partial_name].layout, plan.buffers[step.output].layout
-    rows, panels, size = _padded(plan, step.output)
-    own, stride = np.zeros(plan.tiles, dtype=np.int64), np.zeros(plan.tiles, dtype=np.int64)
-    held, piece = partial.shards[: result.tiles], result.shards
-    first = (piece["column"] - held["column"]) // MICRO
-    own[: result.tiles] = (first * held["padded_rows"] + piece["row"] - held["row"]) * RECORD_BYTES
-    stride[: result.tiles] = held["padded_rows"] * RECORD_BYTES
-    own[size == 0] = 0
-    remote = np.full(plan.tiles, step.parameters["remote"], dtype=np.int64)
-    zero = np.zeros(plan.tiles, dtype=np.int64)
-    return Call(
-        step.kernel,
-        size > 0,
-        [(step.output, zero), (partial_name, own), (gathered_name, zero)],
-        [remote, rows * (RECORD_BYTES // 8), panels, stride, size],
-    )
+def _gemm(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    c, a, w = shapes[:3]
+    name = step.operands[2]
+    assert name is not None
+    order = plan.buffers[name].layout.order
+    offset = np.zeros(plan.tiles, dtype=np.int64)
+    active = c.there & a.there & w.there
+    if order == "b16":
+        inner_stride: Array | int = BLOCK_BYTES
+        column_stride: Array | int = w.padded_rows // MICRO * BLOCK_BYTES
+        columns = w.panels
+        # One chunk of an operand that lies whole: its first inner group says where it begins.
+        offset = np.where(active, (a.column - w.row) // MICRO * BLOCK_BYTES, 0)
+    elif order == "a16":
+        inner_stride, column_stride, columns = (
+            w.padded_rows * RECORD_BYTES,
+            BLOCK_BYTES,
+            w.padded_rows // MICRO,
+        )
+    else:
+        inner_stride, column_stride, columns = w.pitch * RECORD_BYTES, BLOCK_BYTES, w.panels
+    scalars: Scalars = {
+        "rows": c.padded_rows,
+        "inner": a.panels,
+        "columns": columns,
+        "w_inner_stride": inner_stride,
+        "w_column_stride": column_stride,
+    }
+    return scalars, {2: offset}, active
 
 
-def _add_row(plan: Plan, step: Compute) -> Call:
-    rows, panels, size = _padded(plan, step.output)
-    zero = np.zeros(plan.tiles, dtype=np.int64)
-    return Call(
-        step.kernel,
-        size > 0,
-        [(step.output, zero), (step.inputs[0], zero), (step.inputs[1], zero)],
-        [rows, panels],
-    )
+def _root(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    out, own = shapes[:2]
+    first = (out.column - own.column) // MICRO
+    offset = (first * own.padded_rows + out.row - own.row) * RECORD_BYTES
+    scalars: Scalars = {
+        "rows": out.padded_rows,
+        "panels": out.panels,
+        "own_stride": own.padded_rows * RECORD_BYTES,
+        "remote_count": int(step.parameters["remote"]),
+        "remote_stride": out.bytes,
+    }
+    return scalars, {1: np.where(out.there, offset, 0)}, out.there
 
 
-def _pointwise(plan: Plan, step: Compute) -> Call:
-    _, _, size = _padded(plan, step.output)
-    zero = np.zeros(plan.tiles, dtype=np.int64)
-    return Call(step.kernel, size > 0, [(name, zero) for name in (step.output, *step.inputs)], [size // 8])
+def _row_sums(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    x = shapes[1]
+    return {"rows": x.padded_rows, "panels": x.panels, "x_stride": x.padded_rows * RECORD_BYTES}, {}, x.there
 
 
-_LOWERINGS: dict[str, Callable[[Plan, Compute], Call]] = {
-    "gemm_f16": _gemm,
-    "reduce_f16": _reduce,
-    "add_row_f16": _add_row,
-    "add_f16": _pointwise,
-    "gelu_f16": _pointwise,
+def _normalise(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    x = shapes[1]
+    scalars: Scalars = {
+        "rows": x.padded_rows,
+        "panels": x.panels,
+        "parts": int(step.parameters["parts"]),
+        "inverse": float_bits(1 / step.parameters["columns"]) if "columns" in step.parameters else 0,
+        "epsilon": float_bits(float(step.parameters["epsilon"])),
+    }
+    return scalars, {}, x.there
+
+
+def _softmax(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    p, s, state = shapes
+    scalars: Scalars = {"rows": s.padded_rows, "panels": s.panels, "valid": s.columns}
+    if "causal" in step.kernel:
+        name = step.operands[1]
+        assert name is not None
+        layout = plan.buffers[name].layout
+        queries, keys = layout.row.segment, layout.column.segment
+        scalars["diagonal"] = s.row % queries - s.column % keys + keys - queries
+    return scalars, {}, p.there & state.there
+
+
+def _scale_rows(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    x = shapes[1]
+    return {"rows": x.padded_rows, "panels": x.panels}, {}, x.there
+
+
+def _scale(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    x = shapes[1]
+    return {"words": x.bytes // 8, "factor": float_bits(float(step.parameters["factor"]))}, {}, x.there
+
+
+def _merge(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    out, partial, state = shapes
+    scalars: Scalars = {
+        "rows": out.padded_rows,
+        "panels": out.panels,
+        "parts": int(step.parameters["parts"]),
+        "panel_stride": partial.padded_rows * RECORD_BYTES,
+        "part_stride": partial.bytes,
+        "state_stride": state.bytes,
+    }
+    return scalars, {}, out.there
+
+
+def _transpose(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    x = shapes[1]
+    scalars: Scalars = {
+        "row_tiles": x.padded_rows // MICRO,
+        "column_tiles": x.panels,
+        "x_stride": x.padded_rows * RECORD_BYTES,
+        "out_stride": x.padded_columns * RECORD_BYTES,
+    }
+    return scalars, {}, x.there
+
+
+def _permute(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    out = shapes[0]
+    return {"count": out.padded_rows * out.padded_columns}, {}, out.there
+
+
+def _fill(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    """Zeros behind the rows with data, in one panel."""
+    x, panel = shapes[0], int(step.parameters["panel"])
+    offset = (panel * x.padded_rows + x.rows) * RECORD_BYTES
+    active = x.there & (x.padded_rows > x.rows) & (x.panels > panel)
+    words = (x.padded_rows - x.rows) * (RECORD_BYTES // 8)
+    return {"words": words, "low": 0, "high": 0}, {0: offset}, active
+
+
+def _copy(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    x = shapes[1]
+    return {"words": x.bytes // 8}, {}, x.there
+
+
+def float_bits(value: float) -> int:
+    """The bits of a float32."""
+    return int(np.float32(value).view(np.uint32))
+
+
+_LOWERINGS: dict[str, Callable[[Plan, Compute, list[_Operand]], Lowered]] = {
+    **dict.fromkeys(("gemm_f16", "gemm_row_f16", "gemm_add_f16"), _gemm),
+    **{name: _root for name in KERNELS if name.startswith("root_f16")},
+    "row_sums_f16": _row_sums,
+    "normalise_f16": _normalise,
+    "l2_normalise_f16": _normalise,
+    "softmax_f16": _softmax,
+    "softmax_causal_f16": _softmax,
+    "scale_rows_f16": _scale_rows,
+    "scale_f16": _scale,
+    "attention_merge_f16": _merge,
+    "transpose_f16": _transpose,
+    "permute_u16": _permute,
+    "fill_u64": _fill,
+    "copy_u64": _copy,
 }

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..plan.movement import COPY, Traffic, gather, retile
-from ..plan.steps import Compute, Exchange, Gather, Plan
+from ..plan.builder import traffic_of
+from ..plan.movement import COPY, Traffic
+from ..plan.steps import Compute, Exchange, Plan
 from .calls import Call, lower_call
 
 
@@ -79,11 +80,7 @@ def _phase(plan: Plan, step: Exchange) -> Phase:
     moves: list[tuple[str, str, Traffic]] = []
     active = np.zeros(plan.tiles, dtype=bool)
     for move in step.moves:
-        source, destination = plan.buffers[move.source].layout, plan.buffers[move.destination].layout
-        if isinstance(move, Gather):
-            traffic = gather(source, plan.buffers[move.result].layout, move.parts, move.stride)
-        else:
-            traffic = retile(source, destination)
+        traffic = traffic_of(plan, move)
         active[traffic.fragments["source"]] = True
         active[traffic.tiles] = True
         moves.append((move.source, move.destination, traffic))
@@ -121,7 +118,9 @@ def _classify(plan: Plan, work: list[Phase | Call]) -> tuple[list[TileClass], ND
         columns.append(item.active.astype(np.int64))
         if isinstance(item, Call):
             columns += [np.where(item.active, offset, 0) for _, offset in item.operands]
-            columns += [np.where(item.active, scalar, 0) for scalar in item.scalars]
+            columns += [
+                np.where(item.active, values, 0) for values in (*item.registers, *item.strides.values())
+            ]
             continue
         for move, (_, _, traffic) in enumerate(item.moves):
             assert traffic.copies.dtype == COPY

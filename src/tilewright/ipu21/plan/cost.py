@@ -28,6 +28,28 @@ def exchange(words: Any, fragments: Any) -> Any:
 
 
 def move(load: Load) -> float:
-    """Cycles of a move whose traffic is known: local copies, then the phase."""
+    """Cycles of a phase whose traffic is known: local copies, then the exchange."""
     copies = load.copies * (CALL + int(KERNELS["copy_u64"].cycles(load.copied))) if load.copies else 0
     return float(copies + exchange(load.words, load.pieces))
+
+
+def kernel(symbol: str, **scalars: Any) -> Any:
+    """Cycles of a call of a kernel with these scalars, by name."""
+    return CALL + KERNELS[symbol].cycles(**scalars)
+
+
+def gemm(rows: Any, inner: Any, columns: Any) -> Any:
+    """Cycles of a float16 product of so many rows, inner groups and column groups."""
+    return kernel("gemm_f16", rows=rows, inner=inner, columns=columns)
+
+
+def root(symbol: str, rows: Any, panels: Any, remote: Any) -> Any:
+    """Cycles of a root kernel on a piece of so many rows and panels, with `remote` partial sums from
+    others.
+    """
+    return kernel(symbol, rows=rows, panels=panels, remote_count=remote)
+
+
+def transpose(row_blocks: Any, column_blocks: Any) -> Any:
+    """Cycles of a transpose of so many 16 x 16 blocks."""
+    return kernel("transpose_f16", row_tiles=row_blocks, column_tiles=column_blocks)

@@ -3,7 +3,11 @@
 A layout sees its tensor as a matrix (`view`): the last axis is the columns, all others together the rows.
 Each of the two axes is cut into blocks (16 columns of an AMP record, 1 row) and the blocks are dealt out as
 evenly as possible, level by level: a second level cuts each part of the first again, so that the pieces of a
-finer layout nest inside those of a coarser one. Tiles are *logical* and counted from 0.
+finer layout nest inside those of a coarser one. An axis may consist of equal segments (the sequences of a
+batch), each of which is cut by itself. Tiles are *logical* and counted from 0.
+
+Inside a shard the elements lie in *records*: contiguous rectangles of an element order (`UNITS`), which
+travel whole.
 """
 
 from __future__ import annotations
@@ -34,34 +38,76 @@ SHARD = np.dtype(
 
 
 @dataclass(frozen=True)
+class Units:
+    """The records of an element order.
+
+    Attributes:
+        rows, columns: extent of a record in elements.
+        by_rows: a row of records is contiguous; otherwise a column of records is.
+    """
+
+    rows: int
+    columns: int
+    by_rows: bool = False
+
+
+UNITS = {
+    "a16": Units(1, 16),
+    "a16t": Units(16, 1, by_rows=True),
+    "b16": Units(16, 16),
+    "row16": Units(1, 16),
+    "a8": Units(1, 8),
+    "b8": Units(8, 16),
+    "row8": Units(1, 8),
+    "plain": Units(1, 1),
+}
+"""Records by order: AMP operands of float16 and float32, and `plain` for one item per row and column (the
+statistics of a row)."""
+
+
+@dataclass(frozen=True)
 class Level:
-    """One cut of an axis: into `parts`; tile t holds part `(t // stride) % parts`."""
+    """One cut of an axis: into `parts`; tile t holds part `(t // stride) % parts`, or part `index` on every
+    tile if that is given (a window that all tiles see at one time)."""
 
     parts: int
     stride: int
+    index: int | None = None
+
+    def part_of(self, tiles: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The part each tile holds."""
+        if self.index is not None:
+            return np.full(len(tiles), self.index, dtype=np.int64)
+        return (tiles // self.stride) % self.parts
 
 
 @dataclass(frozen=True)
 class Axis:
     """An axis of `extent` elements in blocks of `block`, cut by nested levels.
 
-    Every part owns whole blocks; the last block may be partly padding. A part allocates at least
-    `minimum` elements if it owns any.
+    Every part owns whole blocks; the last block may be partly padding.
+
+    Attributes:
+        segments: cuts the axis into equal segments first, whatever the block; their number divides `extent`.
     """
 
     extent: int
     block: int = 1
     levels: tuple[Level, ...] = ()
-    minimum: int = 0
+    segments: Level | None = None
 
     def __post_init__(self) -> None:
         # A cut into one part is none; without it, equal layouts compare equal.
         object.__setattr__(self, "levels", tuple(level for level in self.levels if level.parts > 1))
+        if self.segments is not None and self.segments.parts == 1:
+            object.__setattr__(self, "segments", None)
+        if self.segments is not None and self.extent % self.segments.parts:
+            raise AssertionError(f"{self.extent} elements do not make {self.segments.parts} equal segments")
 
     @property
     def parts(self) -> int:
-        """Number of parts over all levels."""
-        count = 1
+        """Number of parts over all levels and segments."""
+        count = self.segments.parts if self.segments else 1
         for level in self.levels:
             count *= level.parts
         return count
@@ -75,24 +121,37 @@ class Axis:
         j*(b div p) + min(j, b mod p) and the first b mod p parts get one more.
         """
         start = np.zeros(len(tiles), dtype=np.int64)
-        length = np.full(len(tiles), ceil_div(self.extent, self.block), dtype=np.int64)
+        length = np.full(len(tiles), ceil_div(self.segment, self.block), dtype=np.int64)
         for level in self.levels:
-            j = (tiles // level.stride) % level.parts
+            j = level.part_of(tiles)
             short, long = length // level.parts, length % level.parts
             start = start + j * short + np.minimum(j, long)
             length = short + (j < long)
         begin = start * self.block
-        end = np.minimum(begin + length * self.block, self.extent)
+        end = np.minimum(begin + length * self.block, self.segment)
         logical = np.maximum(end - begin, 0)
-        allocated = np.where(logical > 0, np.maximum(length * self.block, self.minimum), 0)
-        return begin, logical, allocated
+        if self.segments is not None:
+            begin = begin + self.segments.part_of(tiles) * self.segment
+        return begin, logical, np.where(logical > 0, length * self.block, 0)
+
+    @property
+    def segment(self) -> int:
+        """Elements of one segment."""
+        return self.extent // self.segments.parts if self.segments else self.extent
 
     def largest(self) -> int:
         """Allocated length of the largest part, in elements."""
-        blocks = ceil_div(self.extent, self.block)
+        blocks = ceil_div(self.segment, self.block)
         for level in self.levels:
             blocks = ceil_div(blocks, level.parts)
-        return max(blocks * self.block, self.minimum)
+        return blocks * self.block
+
+    def smallest(self) -> int:
+        """Blocks of the smallest part; 0 if some part is empty."""
+        blocks = ceil_div(self.segment, self.block)
+        for level in self.levels:
+            blocks //= level.parts
+        return blocks
 
 
 @dataclass(frozen=True)
@@ -143,6 +202,15 @@ class Layout:
         )
 
     @property
+    def units(self) -> Units:
+        return UNITS[self.order]
+
+    @property
+    def record_bytes(self) -> int:
+        """Bytes of one record."""
+        return self.units.rows * self.units.columns * self.element_bytes
+
+    @property
     def view(self) -> tuple[int, int]:
         return self.row.extent, self.column.extent
 
@@ -150,7 +218,8 @@ class Layout:
         """One line for reports: order, view, cuts."""
         cuts = []
         for name, axis in (("rows", self.row), ("columns", self.column)):
-            levels = " x ".join(str(level.parts) for level in axis.levels)
+            cut = [axis.segments, *axis.levels] if axis.segments else axis.levels
+            levels = " x ".join(str(level.parts) for level in cut if level)
             cuts.append(f"{name} {axis.extent}" + (f" / {levels}" if levels else ""))
         return f"{self.order} [{', '.join(cuts)}] on {self.tiles} tiles"
 
@@ -164,3 +233,23 @@ def spread(rows: int, columns: int, tiles: int) -> Layout:
         column=Axis(columns, MICRO),
         tiles=parts,
     )
+
+
+@dataclass(frozen=True)
+class Source:
+    """Columns `column` .. `column + columns` of a matrix that lies in a layout."""
+
+    layout: Layout
+    column: int
+    columns: int
+
+    @property
+    def whole(self) -> bool:
+        """True if it is all columns."""
+        return self.column == 0 and self.columns == self.layout.column.extent
+
+    def layout_of_its_own(self) -> Layout:
+        """A layout for a buffer that holds just these columns."""
+        if self.whole:
+            return self.layout
+        return spread(self.layout.row.extent, self.columns, self.layout.tiles)

@@ -1,292 +1,287 @@
-"""Plans for a float16 matrix product: a grid of row blocks x column blocks x inner blocks over the tiles.
-
-Tile t = (i*k + l)*c + j computes, for row block i and column block j, the partial sum over inner block l.
-The left operand is multicast to the c tiles that share it, the weights lie in place (replicated over row
-blocks), and each of the k partial sums of a block is sent to the root of each piece of it: every tile of the
-group is root of one k-th. Splitting N and K keeps the rows per tile long, as the matrix unit needs them.
-"""
+"""The search for the grid of a float16 product with constant weights: closed forms for every grid, the real
+traffic for the best of them."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
-from ..kernels.gemm import MINIMUM_ROWS
-from ..kernels.gemm import cycles as gemm_cycles
-from ..kernels.reduce import cycles as reduce_cycles
 from . import cost
-from .layout import MICRO, Axis, Layout, Level
+from .grids import (
+    Grid,
+    Shape,
+    left_layout,
+    partial_layout,
+    result_layout,
+    stored_left_layout,
+    stored_weight_layout,
+    weight_layout,
+)
+from .layout import MICRO, Source
 from .movement import gather, load_of, retile
 
-JUDGED = 10
+JUDGED = 8
 """How many grids are judged by their real traffic."""
-POINTWISE = 2.0
-"""Cycles per element of the element-wise operations that follow a product (from the kernels' formulas)."""
+CHUNKS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32)
+"""Into how many parts the inner block may be cut."""
+ROW_CHOICES = 12
+"""Row counts per (c, k) that are looked at: the largest, and ever smaller ones."""
 
 
 @dataclass(frozen=True)
-class Grid:
-    """r x c x k tiles.
+class Query:
+    """What a product is asked for.
 
     Attributes:
-        rows: nested cuts of the rows; their product is r. Two cuts follow a source that was cut twice, so
-            that the blocks are the source's pieces.
-        by_columns: result pieces are cut along columns, not rows.
+        shape: of the device's matrices.
+        source: where the left operand lies; None if it is an input that may be stored as the product wants.
+        root: kernel that finishes the result where its partial sums meet.
+        pointwise: True if the root kernel has work even without partial sums.
+        residual: True if a second matrix of the result's shape is brought to the roots.
+        iterations: of the loop around it: so many sets of weights are kept.
+        stored_once: the right operand is an input, which arrives on one tile only.
     """
 
-    rows: tuple[int, ...]
-    c: int
-    k: int
-    by_columns: bool
-
-    @property
-    def r(self) -> int:
-        return math.prod(self.rows)
-
-    @property
-    def tiles(self) -> int:
-        return self.r * self.c * self.k
-
-    def row_levels(self) -> tuple[Level, ...]:
-        """The row blocks as cuts over the grid's tiles, outermost first."""
-        levels = []
-        stride = self.tiles
-        for parts in self.rows:
-            stride //= parts
-            levels.append(Level(parts, stride))
-        return tuple(levels)
-
-    def describe(self) -> str:
-        return f"{self.r} x {self.c} x {self.k} (rows x columns x inner)"
-
-
-@dataclass(frozen=True)
-class Shape:
-    """M x K times K x N, in elements."""
-
-    m: int
-    k: int
-    n: int
-
-
-def left_layout(shape: Shape, grid: Grid) -> Layout:
-    """What the kernel reads: each tile's rows and inner columns, replicated over the c column blocks."""
-    return Layout(
-        "a16",
-        Axis(shape.m, 1, grid.row_levels(), MINIMUM_ROWS),
-        Axis(shape.k, MICRO, (Level(grid.k, grid.c),)),
-        grid.tiles,
-    )
-
-
-def stored_left_layout(shape: Shape, grid: Grid) -> Layout:
-    """The left operand stored once: the c tiles that share a block own equal pieces of its rows."""
-    if grid.c == 1:
-        return left_layout(shape, grid)
-    return Layout(
-        "a16",
-        Axis(shape.m, 1, (*grid.row_levels(), Level(grid.c, 1))),
-        Axis(shape.k, MICRO, (Level(grid.k, grid.c),)),
-        grid.tiles,
-    )
-
-
-def weight_layout(shape: Shape, grid: Grid) -> Layout:
-    """Weight panels in place, one replica per row block."""
-    return Layout(
-        "b16",
-        Axis(shape.k, MICRO, (Level(grid.k, grid.c),)),
-        Axis(shape.n, MICRO, (Level(grid.c, 1),)),
-        grid.tiles,
-    )
-
-
-def partial_layout(shape: Shape, grid: Grid) -> Layout:
-    """The kernel's output: a block of C, whole when k = 1, a partial sum otherwise."""
-    return Layout(
-        "a16",
-        Axis(shape.m, 1, grid.row_levels(), MINIMUM_ROWS),
-        Axis(shape.n, MICRO, (Level(grid.c, 1),)),
-        grid.tiles,
-    )
-
-
-def result_layout(shape: Shape, grid: Grid) -> Layout:
-    """Where the product ends: the pieces of each block on the k tiles that computed it."""
-    if grid.k == 1:
-        return partial_layout(shape, grid)
-    row = grid.row_levels()
-    column = (Level(grid.c, 1),)
-    piece = Level(grid.k, grid.c)
-    return Layout(
-        "a16",
-        Axis(shape.m, 1, row if grid.by_columns else (*row, piece)),
-        Axis(shape.n, MICRO, (*column, piece) if grid.by_columns else column),
-        grid.tiles,
-    )
+    shape: Shape
+    source: Source | None
+    root: str
+    pointwise: bool
+    residual: bool
+    iterations: int
+    stored_once: bool
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """All grids of a product with their predicted cycles and bytes per tile; parallel arrays."""
+    """Grids with their predicted cycles and bytes per tile; parallel arrays."""
 
     r: NDArray[np.int64]
     c: NDArray[np.int64]
     k: NDArray[np.int64]
+    chunks: NDArray[np.int64]
+    streamed: NDArray[np.bool_]
     by_columns: NDArray[np.bool_]
     cycles: NDArray[np.float64]
     bytes: NDArray[np.int64]
-    source: Layout | None
+    source: Source | None
 
-    def ranking(self, price: float, count: int) -> list[Grid]:
-        """The `count` grids with the least cycles + price * bytes; ties go to fewer tiles, larger k and c."""
+    def ranking(self, price: float, count: int) -> list[tuple[Grid, float, int]]:
+        """The `count` grids with the least cycles + price * bytes, with their cycles and bytes; ties go to
+        fewer tiles, larger k and c, weights in place, fewer chunks."""
         score = self.cycles + price * self.bytes
-        order = np.lexsort((-self.c, -self.k, self.r * self.c * self.k, score))
-        return [
-            make_grid(int(self.r[i]), int(self.c[i]), int(self.k[i]), bool(self.by_columns[i]), self.source)
-            for i in order[:count]
-        ]
+        near = np.argpartition(score, min(8 * count, len(score) - 1))[: 8 * count]
+        keys = (self.chunks, self.streamed, -self.c, -self.k, self.r * self.c * self.k, score)
+        order = near[np.lexsort([key[near] for key in keys])]
+        return [(self._grid(i), float(self.cycles[i]), int(self.bytes[i])) for i in order[:count]]
+
+    def _grid(self, i: int) -> Grid:
+        grid = make_grid(self.source, int(self.r[i]), int(self.c[i]), int(self.k[i]))
+        return replace(
+            grid,
+            by_columns=bool(self.by_columns[i]),
+            streamed=bool(self.streamed[i]),
+            chunks=int(self.chunks[i]),
+        )
 
 
-def make_grid(r: int, c: int, k: int, by_columns: bool, source: Layout | None) -> Grid:
+def make_grid(source: Source | None, r: int, c: int, k: int) -> Grid:
     """A grid of r row blocks, cut as the source's rows are if those are r pieces."""
-    rows: tuple[int, ...] = (r,)
-    if source is not None and source.row.parts == r:
-        rows = tuple(level.parts for level in source.row.levels) or (1,)
-    return Grid(rows, c, k, by_columns)
+    row = source.layout.row if source is not None else None
+    if row is not None and row.segments is None and row.parts == r and row.levels:
+        return Grid(tuple(level.parts for level in row.levels), c, k)
+    return Grid((r,), c, k)
 
 
 @dataclass(frozen=True)
-class Stages:
-    """Predicted cycles of the stages of one product, by name; scalars or arrays."""
+class Judged:
+    """A grid with its cost by stage, from the traffic it really causes."""
 
-    receive: NDArray[np.float64]
-    gemm: NDArray[np.float64]
-    partials: NDArray[np.float64]
-    reduce: NDArray[np.float64]
+    grid: Grid
+    cycles: dict[str, float]
+    bytes: int
 
-
-def stages(
-    shape: Shape,
-    r: NDArray[np.int64],
-    c: NDArray[np.int64],
-    k: NDArray[np.int64],
-    receives: NDArray[np.bool_],
-) -> Stages:
-    """Cycles of each stage for grids given as arrays; `receives`: the left operand has to move."""
-    rows = ceil_div(shape.m, r)
-    padded = np.maximum(rows, MINIMUM_ROWS)
-    inner = ceil_div(ceil_div(shape.k, MICRO), k)
-    columns = ceil_div(ceil_div(shape.n, MICRO), c)
-    piece = ceil_div(rows * columns, k)
-    return Stages(
-        receive=cost.exchange(np.where(receives, rows * inner * 8, 0), inner * np.maximum(c, 2)),
-        gemm=np.asarray(gemm_cycles(padded, inner, columns), dtype=np.float64),
-        partials=cost.exchange((k - 1) * piece * 8, (k - 1) * columns),
-        reduce=np.where(k > 1, reduce_cycles(k - 1, piece * 4, 1), 0.0),
-    )
+    @property
+    def total(self) -> float:
+        return sum(self.cycles.values())
 
 
-def must_receive(shape: Shape, grid: Grid, source: Layout | None) -> bool:
-    """True if the left operand does not already lie where the kernel reads it.
+@dataclass(frozen=True)
+class Choice:
+    """The grid chosen and the others weighed, best first."""
 
-    `source` is the layout it has; None if it is an input that can still be stored as the product wants it.
-    """
-    if source is None:
-        return grid.c > 1
-    return source.tiles != grid.tiles or not source.same_shards(left_layout(shape, grid))
+    best: Judged
+    others: tuple[Judged, ...]
 
 
-def grid_stages(shape: Shape, grid: Grid, source: Layout | None) -> Stages:
-    """Cycles of each stage for one grid, from the traffic it really causes. `source`: see `must_receive`."""
-    left, partial, result = left_layout(shape, grid), partial_layout(shape, grid), result_layout(shape, grid)
-    receive = partials = reduce = 0.0
-    if must_receive(shape, grid, source):
-        held = source or stored_left_layout(shape, grid)
-        receive = cost.move(load_of(retile(held, left), max(held.tiles, left.tiles)))
-    if grid.k > 1:
-        partials = cost.move(load_of(gather(partial, result, grid.k, grid.c), grid.tiles))
-        words, panels = result.row.largest() * MICRO // 4, result.column.largest() // MICRO
-        reduce = float(cost.CALL + reduce_cycles(grid.k - 1, words, panels))
-    gemm = gemm_cycles(left.row.largest(), left.column.largest() // MICRO, partial.column.largest() // MICRO)
-    return Stages(*(np.asarray(cycles) for cycles in (receive, float(cost.CALL + gemm), partials, reduce)))
-
-
-def owned_elements(shape: Shape, grid: Grid) -> int:
-    """Elements of the result on the tile that owns most."""
-    return int(result_layout(shape, grid).bytes.max()) // 2
-
-
-@lru_cache(maxsize=256)
-def choose(shape: Shape, tiles: int, *, source: Layout | None, pointwise: int, price: float) -> Grid:
+@lru_cache(maxsize=512)
+def choose(query: Query, tiles: int, price: float) -> Choice:
     """The best of the most promising grids, judged by the traffic each really causes.
 
     Args:
-        source, pointwise: see `candidates`.
         price: cycles worth one byte of tile memory.
     """
-    every = candidates(shape, tiles, source=source, pointwise=pointwise)
-
-    def score(grid: Grid) -> float:
-        exact = grid_stages(shape, grid, source)
-        cycles = float(exact.receive + exact.gemm + exact.partials + exact.reduce)
-        return cycles + pointwise * owned_elements(shape, grid) * POINTWISE + price * held_bytes(shape, grid)
-
-    return min(every.ranking(price, JUDGED), key=score)
+    every = candidates(query, tiles)
+    judged = [judge(query, grid) for grid, _, _ in every.ranking(price, JUDGED)]
+    judged.sort(key=lambda item: item.total + price * item.bytes)
+    return Choice(judged[0], tuple(judged[1:]))
 
 
-def held_bytes(shape: Shape, grid: Grid) -> int:
+def must_receive(query: Query, grid: Grid) -> bool:
+    """True if the left operand does not already lie where the kernel reads it."""
+    if query.source is None:
+        return grid.c > 1 or grid.chunks > 1
+    return grid.chunks > 1 or not (
+        query.source.whole and query.source.layout.same_shards(left_layout(query.shape, grid))
+    )
+
+
+def judge(query: Query, grid: Grid) -> Judged:
+    """Cycles of each stage and bytes for one grid."""
+    shape, tiles = query.shape, grid.tiles
+    partial, result = partial_layout(shape, grid), result_layout(shape, grid)
+    stages = {"receive": 0.0, "multiply": 0.0, "partials": 0.0, "root": 0.0}
+    stored = stored_left_layout(shape, grid)
+    source = query.source or Source(stored, 0, shape.k)
+    for chunk in range(grid.chunks):
+        left, weights = left_layout(shape, grid, chunk), weight_layout(shape, grid, chunk)
+        traffic = []
+        if must_receive(query, grid):
+            traffic.append(retile(source.layout, left, source.column))
+        if grid.streamed:
+            traffic.append(retile(stored_weight_layout(shape, grid), weights))
+        if traffic:
+            stages["receive"] += cost.move(load_of(traffic, max(tiles, source.layout.tiles)))
+        inner, columns = left.column.largest() // MICRO, partial.column.largest() // MICRO
+        stages["multiply"] += float(cost.gemm(left.row.largest(), inner, columns))
+    if grid.streamed and query.iterations > 1:
+        size = int(stored_weight_layout(shape, grid).bytes.max())
+        stages["receive"] += float(cost.kernel("copy_u64", words=size // 8))
+    if grid.k > 1:
+        # A residual is expected to come from about as many tiles as there are partial sums.
+        move = cost.move(load_of([gather(partial, result, grid.k, grid.c)], tiles))
+        words = int(result.bytes.max()) // 4 if query.residual else 0
+        stages["partials"] = move + cost.SCHEDULE_LENGTH * words
+    if grid.k > 1 or query.pointwise:
+        rows, panels = result.row.largest(), result.column.largest() // MICRO
+        stages["root"] = float(cost.root(query.root, rows, panels, grid.k - 1))
+    return Judged(grid, stages, held_bytes(query, grid))
+
+
+def held_bytes(query: Query, grid: Grid) -> int:
     """Bytes of weights, operand and partial sums on the fullest tile, element rules left aside."""
+    shape = query.shape
     partial = int(partial_layout(shape, grid).bytes.max())
     gathered = int(result_layout(shape, grid).bytes.max()) * grid.k if grid.k > 1 else 0
-    return (
-        int(weight_layout(shape, grid).bytes.max() + left_layout(shape, grid).bytes.max())
-        + partial
-        + gathered
+    left = int(left_layout(shape, grid, 0).bytes.max())
+    if grid.streamed:
+        stored = int(stored_weight_layout(shape, grid).bytes.max())
+        weights = stored * query.iterations + int(weight_layout(shape, grid, 0).bytes.max())
+        weights += stored if query.iterations > 1 else 0
+    else:
+        weights = int(weight_layout(shape, grid).bytes.max()) * query.iterations
+    own = int(stored_left_layout(shape, grid).bytes.max()) if must_receive(query, grid) else 0
+    return weights + left + own + partial + gathered
+
+
+@lru_cache(maxsize=64)
+def candidates(query: Query, tiles: int) -> Candidates:
+    """Every grid of at most `tiles` tiles that could be best, in closed form."""
+    r, c, k = _triples(query.shape, tiles)
+    columns: list[tuple[Any, ...]] = []
+    k_groups = ceil_div(query.shape.k, MICRO)
+    for chunks in CHUNKS:
+        fits = ceil_div(k_groups, k) >= chunks
+        for streamed in (False, True):
+            # One row block needs no replicas, and so nothing to stream.
+            which = np.flatnonzero(fits & ((r > 1) if streamed else (r == 1) | (not query.stored_once)))
+            if len(which):
+                columns.append(_closed_form(query, r[which], c[which], k[which], chunks, streamed))
+    r, c, k, chunk_counts, streams, by_columns, cycles, held = (
+        np.concatenate(column) for column in zip(*columns, strict=True)
     )
+    return Candidates(r, c, k, chunk_counts, streams, by_columns, cycles, held, query.source)
 
 
-def candidates(shape: Shape, tiles: int, *, source: Layout | None, pointwise: int) -> Candidates:
-    """Every grid of at most `tiles` tiles.
-
-    Args:
-        source: where the left operand lies, see `must_receive`.
-        pointwise: how many element-wise operations follow on the result's owners; they favour grids that
-            spread the result widely.
-    """
+def _triples(shape: Shape, tiles: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Grids: all c and k, and for each the row counts that make a difference."""
     k_groups, n_groups = ceil_div(shape.k, MICRO), ceil_div(shape.n, MICRO)
-    triples = []
-    for c in range(1, min(n_groups, tiles) + 1):
-        for k in range(1, min(k_groups, tiles // c) + 1):
-            r = np.arange(1, min(shape.m, tiles // (c * k)) + 1, dtype=np.int64)
-            triples.append(np.stack([r, np.full_like(r, c), np.full_like(r, k)]))
-    r, c, k = np.concatenate(triples, axis=1)
+    pairs = [
+        (c, k)
+        for c in range(1, min(n_groups, tiles) + 1)
+        for k in range(1, min(k_groups, tiles // c) + 1)
+        # Of the cuts that leave equally many groups, the one with the fewest parts is enough.
+        if _is_least(n_groups, c) and (_is_least(k_groups, k) or k_groups > 64)
+    ]
+    c, k = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
+    most = np.minimum(shape.m, tiles // (c * k))
+    rows = ceil_div(shape.m, most)
+    grids = []
+    for step in range(ROW_CHOICES):
+        # Rows per tile grow in steps of an eighth; r is the least that gives them.
+        wanted = np.maximum(rows + step, (rows * 1.125**step).astype(np.int64))
+        grids.append(np.stack([ceil_div(shape.m, np.minimum(wanted, shape.m)), c, k]))
+    r, c, k = np.unique(np.concatenate(grids, axis=1), axis=1)
+    return r, c, k
+
+
+def _is_least(blocks: int, parts: int) -> bool:
+    return ceil_div(blocks, ceil_div(blocks, parts)) == parts
+
+
+def _closed_form(
+    query: Query,
+    r: NDArray[np.int64],
+    c: NDArray[np.int64],
+    k: NDArray[np.int64],
+    chunks: int,
+    streamed: bool,
+) -> tuple[Any, ...]:
+    shape = query.shape
     rows = ceil_div(shape.m, r)
-    columns = ceil_div(n_groups, c)
-    by_columns = (rows < k) & (columns >= k)
+    inner = ceil_div(ceil_div(shape.k, MICRO), k)
+    columns = ceil_div(ceil_div(shape.n, MICRO), c)
+    by_columns = (shape.m // r < k) & (ceil_div(shape.n, MICRO) // c >= k)
+    piece_rows = np.where(by_columns, rows, ceil_div(rows, k))
+    piece_columns = np.where(by_columns, ceil_div(columns, k), columns)
+    piece = piece_rows * piece_columns
     # Only a grid whose operand has no replicas can find it in place.
-    receives = c > 1
-    for index in np.flatnonzero(~receives):
-        receives[index] = must_receive(
-            shape, make_grid(int(r[index]), 1, int(k[index]), False, source), source
-        )
-    predicted = stages(shape, r, c, k, receives)
-    owned = ceil_div(rows * columns, k) * MICRO
-    cycles = (
-        predicted.receive
-        + predicted.gemm
-        + predicted.partials
-        + predicted.reduce
-        + pointwise * owned * POINTWISE
+    receives = (c > 1) | (chunks > 1)
+    if query.source is not None:
+        for index in np.flatnonzero(~receives):
+            grid = make_grid(query.source, int(r[index]), 1, int(k[index]))
+            receives[index] = must_receive(query, grid)
+    paired = np.where(c % 2 == 0, 2, 1)
+    words = np.where(receives, rows * inner * 8 // paired, 0) + streamed * inner * columns * 128
+    fragments = inner * np.maximum(c, 2) * receives + streamed * (inner * columns // 2 + 1)
+    cycles = chunks * cost.exchange(words / chunks, fragments / chunks)
+    cycles = cycles + chunks * cost.gemm(rows, ceil_div(inner, chunks), columns)
+    cycles = cycles + cost.exchange((k - 1 + query.residual * (k > 1)) * piece * 8, (k - 1) * piece_columns)
+    cycles = cycles + np.where(
+        (k > 1) | query.pointwise, cost.root(query.root, piece_rows, piece_columns, k - 1), 0
     )
-    padded = np.maximum(rows, MINIMUM_ROWS)
-    inner = ceil_div(k_groups, k)
-    held = (
-        inner * columns * 512 + padded * (inner + columns) * 32 + np.where(k > 1, 2 * rows * columns * 32, 0)
+    part = ceil_div(inner, chunks)
+    if streamed:
+        stored = inner * columns * 512 / r
+        weights = stored * query.iterations + part * columns * 512 + (stored if query.iterations > 1 else 0)
+        if query.iterations > 1:
+            cycles = cycles + cost.kernel("copy_u64", words=(stored // 8).astype(np.int64))
+    else:
+        weights = inner * columns * 512.0 * query.iterations
+    held = weights + rows * (part + columns) * 32 + receives * rows * inner * 32 // c
+    held = held + np.where(k > 1, piece * 32 * k, 0)
+    count = len(r)
+    return (
+        r,
+        c,
+        k,
+        np.full(count, chunks, dtype=np.int64),
+        np.full(count, streamed),
+        by_columns,
+        cycles,
+        held.astype(np.int64),
     )
-    return Candidates(r, c, k, by_columns, cycles, held, source)

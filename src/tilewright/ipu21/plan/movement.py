@@ -1,11 +1,12 @@
 """Moves between layouts as arrays of contiguous fragments: which spans of which buffers travel where.
 
-In a16 order a group of 16 columns is one panel of 32-byte records, so any range of rows of one panel is
-contiguous in both layouts and travels as it is, without a local permutation.
+In every element order a line of records is contiguous (a range of rows of one a16 panel, a range of blocks of
+one column group of weights), so any range of it travels as it is, without a local permutation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,11 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
-from .layout import MICRO, SHARD, Layout
-
-RECORD_BYTES = 2 * MICRO
-"""One row of a panel: 16 float16 elements."""
-RECORD_WORDS = RECORD_BYTES // 4
+from .layout import SHARD, Layout
 
 FRAGMENT = np.dtype(
     [
@@ -66,77 +63,122 @@ class Load:
     copied: int
 
 
-@lru_cache(maxsize=256)
-def retile(source: Layout, destination: Layout) -> Traffic:
-    """Fragments that bring a matrix from one a16 layout into another; every destination shard is filled.
+@lru_cache(maxsize=512)
+def retile(source: Layout, destination: Layout, column_offset: int = 0) -> Traffic:
+    """Fragments that bring a matrix from one layout into another of the same element order; every part of a
+    destination shard that the source covers is filled.
 
     A tile that holds a piece and also needs it takes part in its own multicast when at least two other tiles
     receive it; otherwise it copies locally.
+
+    Args:
+        column_offset: column of the source that is column 0 of the destination.
     """
     held, wanted = distinct_shards(source), distinct_shards(destination)
-    row_low = np.maximum(held.shards["row"][:, None], wanted.shards["row"][None, :])
-    row_high = np.minimum(_row_end(held.shards)[:, None], _row_end(wanted.shards)[None, :])
-    column_low = np.maximum(held.shards["column"][:, None], wanted.shards["column"][None, :])
-    column_high = np.minimum(_column_end(held.shards)[:, None], _column_end(wanted.shards)[None, :])
-    h, w = np.nonzero((row_low < row_high) & (column_low < column_high))
+    a, b = _boxes(source, held.shards), _boxes(destination, wanted.shards)
+    if column_offset:
+        shift = column_offset // source.units.columns
+        a = a.shifted(-shift, by_rows=source.units.by_rows)
+    inner_low = np.maximum(a.inner[:, None], b.inner[None, :])
+    inner_high = np.minimum(a.inner_end[:, None], b.inner_end[None, :])
+    outer_low = np.maximum(a.outer[:, None], b.outer[None, :])
+    outer_high = np.minimum(a.outer_end[:, None], b.outer_end[None, :])
+    h, w = np.nonzero((inner_low < inner_high) & (outer_low < outer_high))
     pair, source_offset, destination_offset, records = _spans(
-        held.shards[h],
-        wanted.shards[w],
-        row_low[h, w],
-        row_high[h, w],
-        column_low[h, w],
-        column_high[h, w],
+        a.take(h), b.take(w), inner_low[h, w], inner_high[h, w], outer_low[h, w], outer_high[h, w]
     )
     spans = np.zeros(len(pair), dtype=FRAGMENT)
-    spans["source_offset"], spans["destination_offset"] = source_offset, destination_offset
-    spans["words"] = records * RECORD_WORDS
+    spans["source_offset"] = source_offset * source.record_bytes
+    spans["destination_offset"] = destination_offset * source.record_bytes
+    spans["words"] = records * source.record_bytes // 4
     return _traffic(spans, held, h[pair], wanted, w[pair])
 
 
-def _row_end(shards: NDArray[np.void]) -> NDArray[np.int64]:
-    return np.asarray(shards["row"] + shards["rows"], dtype=np.int64)
+@dataclass(frozen=True)
+class _Boxes:
+    """Shards in records: `inner` is the contiguous direction, `pitch` its allocated length."""
+
+    inner: NDArray[np.int64]
+    inner_end: NDArray[np.int64]
+    outer: NDArray[np.int64]
+    outer_end: NDArray[np.int64]
+    pitch: NDArray[np.int64]
+
+    def take(self, which: NDArray[np.int64]) -> _Boxes:
+        return _Boxes(
+            self.inner[which],
+            self.inner_end[which],
+            self.outer[which],
+            self.outer_end[which],
+            self.pitch[which],
+        )
+
+    def shifted(self, records: int, *, by_rows: bool) -> _Boxes:
+        """Moved along the columns."""
+        if by_rows:
+            return _Boxes(
+                self.inner + records, self.inner_end + records, self.outer, self.outer_end, self.pitch
+            )
+        return _Boxes(self.inner, self.inner_end, self.outer + records, self.outer_end + records, self.pitch)
 
 
-def _column_end(shards: NDArray[np.void]) -> NDArray[np.int64]:
-    return np.asarray(shards["column"] + shards["padded_columns"], dtype=np.int64)
+def _boxes(layout: Layout, shards: NDArray[np.void]) -> _Boxes:
+    units = layout.units
+
+    def axis(name: str, unit: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        first, length, allocated = (
+            shards[field].astype(np.int64) for field in (name, f"{name}s", f"padded_{name}s")
+        )
+        begin = first // unit
+        return begin, begin + -(-length // unit), allocated // unit
+
+    rows, columns = axis("row", units.rows), axis("column", units.columns)
+    inner, outer = (columns, rows) if units.by_rows else (rows, columns)
+    return _Boxes(inner[0], inner[1], outer[0], outer[1], inner[2])
 
 
 @lru_cache(maxsize=256)
-def gather(partial: Layout, result: Layout, parts: int, stride: int) -> Traffic:
-    """Fragments that bring the others' partial sums of each piece to its root, one slot per sender.
+def gather(partial: Layout, result: Layout, parts: int, stride: int, own: bool = False) -> Traffic:
+    """Fragments that bring the partial results of each piece to its root, one slot per sender in rising
+    order.
 
-    Tiles whose index `(t // stride) % parts` alone differs hold partial sums of the same block.
+    Tiles whose index `(t // stride) % parts` alone differs hold partial results of the same block.
+
+    Args:
+        own: the root's own part has a slot too, and is copied there; otherwise there are only the others'.
     """
     tiles = np.arange(partial.tiles, dtype=np.int64)
     index = (tiles // stride) % parts
+    unit = partial.record_bytes
     columns: list[list[NDArray[np.int64]]] = [[], [], [], [], []]
     for root_index in range(parts):
-        senders = tiles[index != root_index]
+        senders = tiles if own else tiles[index != root_index]
         roots = senders + (root_index - index[senders]) * stride
-        held, piece = partial.shards[senders], result.shards[roots]
-        keep = (piece["rows"] > 0) & (held["rows"] > 0)
-        senders, roots, held, piece = senders[keep], roots[keep], held[keep], piece[keep]
+        keep = (result.shards[roots]["rows"] > 0) & (partial.shards[senders]["rows"] > 0)
+        senders, roots = senders[keep], roots[keep]
+        held, piece = _boxes(partial, partial.shards[senders]), _boxes(result, result.shards[roots])
         pair, source_offset, offset, records = _spans(
-            held,
-            piece,
-            piece["row"],
-            piece["row"] + piece["rows"],
-            piece["column"],
-            piece["column"] + piece["padded_columns"],
+            held, piece, piece.inner, piece.inner_end, piece.outer, piece.outer_end
         )
-        slot = index[senders] - (index[senders] > root_index)
-        offset = offset + slot[pair] * result.bytes[roots[pair]]
+        slot = index[senders] - (0 if own else index[senders] > root_index)
+        offset = offset * unit + slot[pair] * result.bytes[roots[pair]]
         for column, part in zip(
-            columns, (senders[pair], roots[pair], source_offset, offset, records), strict=True
+            columns, (senders[pair], roots[pair], source_offset * unit, offset, records), strict=True
         ):
             column.append(part)
     sender, root, source_offset, offset, records = (np.concatenate(column) for column in columns)
+    words = records * unit // 4
+    stays = sender == root
+    copies = np.zeros(int(stays.sum()), dtype=COPY)
+    copies["tile"], copies["words"] = sender[stays], words[stays] // 2
+    copies["source_offset"], copies["destination_offset"] = source_offset[stays], offset[stays]
     order = np.lexsort((offset, root, source_offset, sender))
+    order = order[~stays[order]]
     fragments = np.zeros(len(order), dtype=FRAGMENT)
     fragments["source"], fragments["source_offset"] = sender[order], source_offset[order]
-    fragments["destination_offset"], fragments["words"] = offset[order], records[order] * RECORD_WORDS
+    fragments["destination_offset"], fragments["words"] = offset[order], words[order]
     fragments["first"], fragments["count"] = np.arange(len(order)), 1
-    return Traffic(fragments, root[order], np.zeros(0, dtype=COPY))
+    return Traffic(fragments, root[order], copies)
 
 
 @dataclass(frozen=True)
@@ -176,34 +218,34 @@ def distinct_shards(layout: Layout) -> DistinctShards:
 
 
 def _spans(
-    held: NDArray[np.void],
-    wanted: NDArray[np.void],
-    row_low: NDArray[np.int64],
-    row_high: NDArray[np.int64],
-    column_low: NDArray[np.int64],
-    column_high: NDArray[np.int64],
+    held: _Boxes,
+    wanted: _Boxes,
+    inner_low: NDArray[np.int64],
+    inner_high: NDArray[np.int64],
+    outer_low: NDArray[np.int64],
+    outer_high: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Contiguous spans of rectangles: (rectangle index, source offset, destination offset, records).
+    """Contiguous spans of rectangles: (rectangle index, source offset, destination offset, length), all but
+    the first in records.
 
-    Panels whose every allocated row travels join into one span.
+    Lines whose every allocated record travels join into one span.
     """
-    rows = row_high - row_low
-    panels = (column_high - column_low) // MICRO
+    length = inner_high - inner_low
+    lines = outer_high - outer_low
     whole = (
-        (rows == held["padded_rows"])
-        & (rows == wanted["padded_rows"])
-        & (row_low == held["row"])
-        & (row_low == wanted["row"])
+        (length == held.pitch)
+        & (length == wanted.pitch)
+        & (inner_low == held.inner)
+        & (inner_low == wanted.inner)
     )
-    pieces = np.where(whole, 1, panels)
-    records = np.where(whole, rows * panels, rows)
+    pieces = np.where(whole, 1, lines)
+    records = np.where(whole, length * lines, length)
     pair = np.repeat(np.arange(len(pieces)), pieces)
-    panel = np.arange(len(pair)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    line = np.arange(len(pair)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
 
-    def offset(shard: NDArray[np.void]) -> NDArray[np.int64]:
-        first_panel = (column_low - shard["column"]) // MICRO
-        base = first_panel * shard["padded_rows"] + (row_low - shard["row"])
-        return np.asarray((base[pair] + panel * shard["padded_rows"][pair]) * RECORD_BYTES, dtype=np.int64)
+    def offset(box: _Boxes) -> NDArray[np.int64]:
+        base = (outer_low - box.outer) * box.pitch + (inner_low - box.inner)
+        return np.asarray(base[pair] + line * box.pitch[pair], dtype=np.int64)
 
     return pair, offset(held), offset(wanted), records[pair]
 
@@ -245,21 +287,40 @@ def _traffic(
     return Traffic(fragments[receivers > 0], receiver[sent], copies)
 
 
-def load_of(traffic: Traffic, tiles: int) -> Load:
-    """Words, fragments and copies at the busiest tiles of a move over `tiles` tiles."""
-    fragments = traffic.fragments
-    receiver_words = np.bincount(
-        traffic.tiles, weights=np.repeat(fragments["words"], fragments["count"]), minlength=tiles
-    )
-    sender_words = np.bincount(fragments["source"], weights=fragments["words"], minlength=tiles)
-    pieces = np.bincount(traffic.tiles, minlength=tiles)
-    copies = np.bincount(traffic.copies["tile"], minlength=tiles)
-    copied = np.bincount(traffic.copies["tile"], weights=traffic.copies["words"], minlength=tiles)
-    busiest = int(np.argmax(copied)) if len(copied) else 0
-    count = int(copies[busiest]) if len(copies) else 0
+PAIRED_WORDS = 32
+"""Fragments of this size and more reach both tiles of a pair as 64-bit items, in half the time."""
+
+
+def load_of(traffic: Sequence[Traffic], tiles: int) -> Load:
+    """Words, fragments and copies at the busiest tiles of a phase with these moves over `tiles` tiles."""
+    received, sent, pieces, copies, copied = (np.zeros(tiles, dtype=np.int64) for _ in range(5))
+    for move in traffic:
+        fragments = move.fragments
+        owner = np.repeat(np.arange(len(fragments)), fragments["count"])
+        words = fragments["words"][owner]
+        paired = _has_partner(owner, move.tiles) & (words >= PAIRED_WORDS)
+        received += np.bincount(move.tiles, np.where(paired, words / 2, words), tiles).astype(np.int64)
+        sent += np.bincount(fragments["source"], fragments["words"], tiles).astype(np.int64)
+        pieces += np.bincount(move.tiles, minlength=tiles)
+        copies += np.bincount(move.copies["tile"], minlength=tiles)
+        copied += np.bincount(move.copies["tile"], move.copies["words"], tiles).astype(np.int64)
+    busiest = int(np.argmax(copied)) if tiles else 0
+    count = int(copies[busiest]) if tiles else 0
     return Load(
-        words=int(max(receiver_words.max(initial=0), sender_words.max(initial=0))),
+        words=int(max(received.max(initial=0), sent.max(initial=0))),
         pieces=int(pieces.max(initial=0)),
         copies=count,
         copied=ceil_div(int(copied[busiest]), count) if count else 0,
     )
+
+
+def _has_partner(owner: NDArray[np.int64], tiles: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """True for receivers whose partner (the other tile of their pair) receives the same fragment; receivers
+    of a fragment rise.
+    """
+    both = np.zeros(len(tiles), dtype=bool)
+    if len(tiles) > 1:
+        first = (tiles[:-1] + 1 == tiles[1:]) & (tiles[:-1] % 2 == 0) & (owner[:-1] == owner[1:])
+        both[:-1] = first
+        both[1:] |= first
+    return both

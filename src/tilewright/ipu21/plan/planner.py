@@ -1,25 +1,44 @@
-"""From a graph to a plan: one pass over the operations, each choosing the cheapest way for what it finds.
+"""From a graph to a plan: one pass over its tasks, each choosing the cheapest way for what it finds.
 
-The right choice for one operation hardly depends on the others, because every value is stored once, in A16
-records, on the tiles that computed it; operations couple through memory only. That coupling is the `price`:
+The right choice for one task hardly depends on the others, because every value is stored once, in AMP
+records, on the tiles that computed it; tasks couple through memory only. That coupling is the `price`:
 cycles one is ready to pay for a byte per tile. The pipeline raises it until the placer finds room.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from ...arithmetic import ceil_div
 from ...errors import UnsupportedError
 from ...graph import Graph, Operation, Value
-from ..kernels import KERNELS
-from ..kernels.gemm import MAXIMUM_ROWS
-from . import cost
-from . import matmul as products
-from .layout import MICRO, Axis, Layout, spread
-from .movement import load_of, retile
-from .steps import Buffer, Compute, Exchange, Gather, Plan, Retile, WeightUse
-from .support import check_supported, computed_operand, constant_values, is_row, matrix_view
+from ...graph.graph import Region
+from . import attention, batched, normalise, pointwise, softmax, views
+from .attributes import integer
+from .builder import Builder, Move
+from .groups import Groups, padded_columns
+from .layout import Layout, Source, spread
+from .product import plan_product
+from .steps import Compute, Exchange, Gather, Held, Plan, Retile, Step, results, sources
+from .support import check_supported, matrix_view
+from .tasks import Product, Task, count_uses, tasks_of
+from .views import View
+
+TRIALS = 4
+"""How often the body of a loop is planned at most before its carried values have found their places."""
+
+HANDLERS: dict[str, Callable[[Planner, Operation], None]] = {
+    "add": lambda planner, operation: pointwise.plan_add(planner, operation),
+    "gelu": lambda planner, operation: pointwise.plan_gelu(planner, operation),
+    "layer_norm": lambda planner, operation: normalise.plan_layer_norm(planner, operation),
+    "l2_normalize": lambda planner, operation: normalise.plan_l2_normalize(planner, operation),
+    "softmax": lambda planner, operation: softmax.plan_softmax(planner, operation),
+    "attention": lambda planner, operation: attention.plan_attention(planner, operation),
+    "matmul": lambda planner, operation: batched.plan_matmul(planner, operation),
+    "repeat": lambda planner, operation: planner.repeat(operation),
+    **{name: lambda planner, operation: views.plan_view(planner, operation) for name in views.VIEWS},
+}
 
 
 def plan_graph(graph: Graph, *, tiles: int, price: float = 0.0) -> Plan:
@@ -30,224 +49,381 @@ def plan_graph(graph: Graph, *, tiles: int, price: float = 0.0) -> Plan:
 
     Raises UnsupportedError listing everything that has no plan.
     """
-    check_supported(graph)
-    planner = _Planner(graph, tiles, price)
-    for operation in graph.operations:
-        planner.operation(operation)
+    check_supported(graph, set(HANDLERS))
+    planner = Planner(graph, tiles, price)
+    planner.region(graph.body)
     for name, value in graph.outputs:
-        planner.plan.outputs[name] = planner.buffer_of(value).name
+        planner.builder.plan.outputs[name] = planner.needed(value, planner.groups_as_held(value))
     for value in graph.inputs:
         # An input nobody uses still arrives: the caller gives it at every run.
-        planner.buffer_of(value)
-    return planner.plan
+        planner.needed(value, planner.groups_as_held(value))
+    return planner.builder.plan
 
 
-class _Planner:
+class Planner:
+    """What is known while planning: where values lie, who still needs them.
+
+    Attributes:
+        builder: takes the stages.
+    """
+
     def __init__(self, graph: Graph, tiles: int, price: float) -> None:
-        self.graph = graph
-        self.price = price
-        self.plan = Plan(tiles=tiles)
-        self.constants = constant_values(graph)
-        self.inputs = {value.id for value in graph.inputs}
-        self.holder: dict[int, str] = {}
-        self.bindings: dict[str, int] = {}
-        self.last_use = self._last_uses()
-        self.position = 0
+        self.builder = Builder(tiles, price)
+        self._graph = graph
+        self._constants = {value.id: (value.name, 1) for value, _ in graph.constants}
+        self._inputs = {value.id for value in graph.inputs}
+        self._held: dict[int, Held] = {}
+        self._last: dict[int, int] = {}
+        self._views: dict[int, View] = {}
+        self._inside: set[int] = set()
+        self._position = 0
+        self._fresh = 0
+        self._wanted = _wanted_groups(graph.body)
 
-    def _last_uses(self) -> dict[int, int]:
-        uses: dict[int, int] = {}
-        for index, operation in enumerate(self.graph.operations):
-            for value in operation.operands:
-                uses[value.id] = index
-        for _, value in self.graph.outputs:
-            uses[value.id] = len(self.graph.operations)
-        return uses
+    # --- values ---
 
-    # --- values and buffers ---
+    def view(self, value: Value) -> tuple[int, int]:
+        """Rows and columns of a value seen as a matrix, without padding."""
+        return matrix_view(value.type.shape)
 
-    def add(self, buffer: Buffer) -> Buffer:
-        if buffer.name in self.plan.buffers:
-            raise AssertionError(f"buffer {buffer.name} planned twice")
-        self.plan.buffers[buffer.name] = buffer
-        return buffer
-
-    def buffer_of(self, value: Value) -> Buffer:
-        """The buffer that holds a value; an input nobody has placed yet is spread over all tiles."""
-        if value.id not in self.holder:
-            rows, columns = matrix_view(value.type.shape)
-            self.place_input(value, spread(rows, columns, self.plan.tiles))
-        return self.plan.buffers[self.holder[value.id]]
-
-    def place_input(self, value: Value, layout: Layout) -> Buffer:
-        if value.id not in self.inputs:
+    def lies(self, value: Value) -> Held | None:
+        """Where a value lies; None for an input that has no place yet."""
+        if value.id in self._held:
+            return self._held[value.id]
+        if value.id in self._views or value.id in self._constants:
+            return self.needed(value, self.wanted_groups(value))
+        if value.id not in self._inputs:
             raise AssertionError(f"{value.name} is used before it is computed")
-        buffer = self.add(Buffer(value.name, layout, "input", value.name))
-        self.holder[value.id] = buffer.name
-        self.plan.inputs[value.name] = buffer.name
-        return buffer
+        return None
 
-    def weight(self, value: Value, layout: Layout, owner: str, shape: tuple[int, ...]) -> Buffer:
-        """A buffer for a constant as one operation wants it (or for an input used as a right operand)."""
-        if value.id in self.inputs:
-            return self.place_input(value, layout)
-        count = self.bindings.get(value.name, 0) + 1
-        self.bindings[value.name] = count
-        binding = value.name if count == 1 else f"{value.name}@{count}"
-        self.plan.weights[binding] = WeightUse(value.name, binding, shape)
-        return self.add(Buffer(binding, layout, "weight", owner))
+    def is_free_input(self, value: Value) -> bool:
+        """True for an input that can still be stored as its user wants it."""
+        return value.id in self._inputs and value.id not in self._held
 
-    def call(
-        self, name: str, kernel: str, output: str, inputs: tuple[str, ...], cycles: float, **parameters: int
-    ) -> None:
-        """Append a kernel call, and give its buffers what the kernel's contract asks for."""
-        contract = KERNELS[kernel].contract
-        operands = [operand for operand in contract.operands if operand.role != "unused"]
-        buffers = dict(zip((operand.name for operand in operands), (output, *inputs), strict=True))
-        for operand in operands:
-            buffer = self.plan.buffers[buffers[operand.name]]
-            self.plan.buffers[buffer.name] = replace(
-                buffer,
-                memory="interleaved" if operand.interleaved or operand.prefers_interleaved else buffer.memory,
-                tail=max(buffer.tail, operand.access_tail),
-            )
-        apart = tuple((buffers[one], buffers[other]) for one, other in contract.apart)
-        self.plan.steps.append(Compute(name, kernel, output, inputs, cycles, apart, parameters))
+    def lies_or_view(self, value: Value) -> Held | View | None:
+        """Where a value lies, or what it is a view of; None for an input or a constant without a place."""
+        return self._views.get(value.id) or self._held.get(value.id)
 
-    def can_overwrite(self, value: Value) -> bool:
-        """True if nobody needs the value after the operation being planned."""
-        return self.last_use.get(value.id, -1) <= self.position
+    def leave_view(self, value: Value, view: View) -> None:
+        """Record a result that is a view of others, which stay until it is not needed any more."""
+        self._views[value.id] = view
+        for base in view.bases:
+            self.keep(base, value)
 
-    # --- operations ---
+    def keep(self, base: Value, value: Value) -> None:
+        """A value is needed as long as another is that shares its elements."""
+        self._last[base.id] = max(self._last.get(base.id, -1), self._last.get(value.id, -1))
 
-    def operation(self, operation: Operation) -> None:
-        handlers = {"matmul": self.matmul, "add": self.add_operation, "gelu": self.gelu}
-        handler = handlers.get(operation.name)
-        if handler is None:
-            raise UnsupportedError(f"no plan for operator {operation.name}", where=operation.result.name)
-        handler(operation)
-        self.position += 1
+    def alias(self, value: Value, other: Value) -> None:
+        """A value that is another under a shape with the same rows and columns."""
+        self._held[value.id] = self.needed(other, self.groups_as_held(other))
+        self._last[value.id] = self._last.get(other.id, -1)
 
-    def pointwise_followers(self, value: Value) -> int:
-        """How many element-wise operations follow a value before the next product."""
-        count = 0
-        for operation in self.graph.operations[self.position + 1 :]:
-            if value.id not in {operand.id for operand in operation.operands} or operation.name == "matmul":
+    def fresh_id(self) -> int:
+        """An id that no value of the graph has."""
+        self._fresh -= 1
+        return self._fresh
+
+    def groups_as_held(self, value: Value) -> Groups | None:
+        """How a value's columns are padded where it lies."""
+        held = self._held.get(value.id)
+        return held.groups if held else self.wanted_groups(value)
+
+    def place_input(self, value: Value, layout: Layout, groups: Groups | None) -> Held:
+        """Give an input its place."""
+        buffer = self.builder.add(value.name, layout, "input", value.name)
+        held = self.builder.held(buffer, groups=groups)
+        self._held[value.id] = held
+        self.builder.plan.inputs[value.name] = held
+        return held
+
+    def needed(self, value: Value, groups: Groups | None) -> Held:
+        """Where a value lies, with its columns padded in the given way.
+
+        A free input is spread over all tiles; another padding costs a rearrangement; a constant is stored.
+        """
+        if value.id in self._constants:
+            return views.stored_constant(self, value, groups)
+        if value.id in self._views:
+            view = self._views.pop(value.id)
+            self.leave(value, views.materialise(self, value, view, groups))
+        if self.is_free_input(value):
+            rows, columns = self.view(value)
+            groups = groups or self.wanted_groups(value)
+            layout = spread(rows, padded_columns(columns, groups), self.builder.tiles)
+            self.place_input(value, layout, groups)
+        held = self._held[value.id]
+        if held.groups != groups and _real(held.groups) != _real(groups):
+            return views.regrouped(self, value, groups)
+        return held
+
+    def matrix(self, value: Value, owner: str) -> Held:
+        """Where a value lies, as a whole buffer of A16 records with whatever padding it has."""
+        known = self._held.get(value.id)
+        held = self.needed(value, known.groups if known else self.wanted_groups(value))
+        layout = self.builder.layout(held.buffer)
+        if held.column == 0 and held.columns == layout.column.extent and layout.order == "a16":
+            return held
+        wanted = spread(layout.row.extent, held.columns, self.builder.tiles)
+        buffer, moves = self.builder.bring(held, wanted, f"{owner}.operand", owner)
+        self.builder.exchange(f"{owner}.receive", moves)
+        return Held(buffer, 0, held.columns, held.groups)
+
+    def source(self, held: Held) -> Source:
+        """A value's place, as searches see it."""
+        return Source(self.builder.layout(held.buffer), held.column, held.columns)
+
+    def leave(self, value: Value, held: Held) -> None:
+        """Record where a result lies, after the last step written so far."""
+        self._held[value.id] = held
+        self._inside.add(value.id)
+        self.builder.plan.values[value.name] = (held, len(self.builder.plan.steps) - 1)
+
+    def output_like(self, operation: Operation, source: Held) -> str:
+        """A buffer for a result laid out as an operand: the operand's own if nobody needs it any more."""
+        if self._may_overwrite(source.buffer):
+            return source.buffer
+        layout = self.builder.layout(source.buffer)
+        name = operation.results[0].name
+        return self.builder.add(name, layout, "value", name)
+
+    def _may_overwrite(self, buffer: str) -> bool:
+        if self.builder.plan.buffers[buffer].role == "weight":
+            return False
+        for identity, held in self._held.items():
+            if held.buffer != buffer:
+                continue
+            if identity not in self._inside or self._last.get(identity, -1) > self._position:
+                return False
+        return True
+
+    # --- constants ---
+
+    def is_constant(self, value: Value) -> bool:
+        return value.id in self._constants
+
+    def constant(self, value: Value) -> str:
+        """Name of the graph's constant behind a value."""
+        return self._constants[value.id][0]
+
+    def iterations_of(self, value: Value) -> int:
+        """How many slices of a constant one loop walks through; 1 for what does not change."""
+        return self._constants[value.id][1] if value.id in self._constants else 1
+
+    def wanted_groups(self, value: Value) -> Groups | None:
+        """How the consumers of a value want its columns padded."""
+        return self._wanted.get(value.id)
+
+    # --- tasks ---
+
+    def region(self, region: Region) -> None:
+        """Plan everything in a region, in order."""
+        constants = set(self._constants)
+        tasks = tasks_of(region, constants, constants | self._right_inputs())
+        last: dict[int, int] = {}
+        for index, task in enumerate(tasks):
+            for value in _operands(task):
+                last[value.id] = index
+        for value in region.results:
+            last[value.id] = len(tasks)
+        self._last = last
+        for index, task in enumerate(tasks):
+            self._position, self._last = index, last
+            if isinstance(task, Product):
+                plan_product(self, task)
+            else:
+                HANDLERS[task.name](self, task)
+        self._position, self._last = len(tasks), last
+
+    def _right_inputs(self) -> set[int]:
+        """Inputs that nothing uses but one product, as its right operand."""
+        uses = count_uses(self._graph.body)
+        found = set()
+        for operation in self._graph.body.operations:
+            if operation.name == "matmul" and not operation.attributes.get("transpose_b", False):
+                right = operation.operands[1]
+                if self.is_free_input(right) and uses[right.id] == 1 and len(right.type.shape) == 2:
+                    found.add(right.id)
+        return found
+
+    # --- loops ---
+
+    def repeat(self, operation: Operation) -> None:
+        """A loop: the carried values lie at its head where an iteration leaves them.
+
+        The body is planned several times: first to learn where its results end up, then from there, until
+            they stay where they were.
+        """
+        (region,) = operation.regions
+        carried = len(operation.results)
+        count = integer(operation, "count")
+        initial = [self.needed(value, self.groups_as_held(value)) for value in operation.operands[:carried]]
+        places: list[_Place] = []
+        for _ in range(TRIALS):
+            trial = self._fork()
+            entries = trial._entries(operation, places) if places else initial
+            trial._body(region, operation, entries, count)
+            known, places = places, [trial._place(trial._held[value.id]) for value in region.results]
+            if places == known:
                 break
-            count += 1
-            value = operation.result
-        return count
+        for value, held, place in zip(operation.results, initial, places, strict=True):
+            if _real(held.groups) != _real(place.groups):
+                raise UnsupportedError(f"{value.name}: a loop changes how its carried value is padded")
+        entries = self._entries(operation, places)
+        moves: list[Move] = [
+            Retile(held.buffer, entry.buffer, held.column)
+            for held, entry in zip(initial, entries, strict=True)
+        ]
+        self.builder.exchange(f"{operation.results[0].name}.enter", moves)
+        first = len(self.builder.plan.steps)
+        outer = (self._position, self._last, set(self._inside))
+        self._body(region, operation, entries, count)
+        moves = []
+        for value, entry in zip(region.results, entries, strict=True):
+            held = self._held[value.id]
+            if not self._unify(held, entry, first):
+                moves.append(Retile(held.buffer, entry.buffer, held.column))
+        self.builder.exchange(f"{operation.results[0].name}.next", moves)
+        self.builder.loop(first, count)
+        self._position, self._last, self._inside = outer
+        for value, entry in zip(operation.results, entries, strict=True):
+            self.leave(value, entry)
 
-    def matmul(self, operation: Operation) -> None:
-        left, right = operation.operands
-        name = operation.result.name
-        m, k = matrix_view(left.type.shape)
-        shape = products.Shape(m, k, right.type.shape[-1])
-        placed = left.id not in self.inputs or left.id in self.holder
-        source = self.buffer_of(left).layout if placed else None
-        pointwise = self.pointwise_followers(operation.result)
-        grid = products.choose(shape, self.plan.tiles, source=source, pointwise=pointwise, price=self.price)
-        if ceil_div(m, grid.r) > MAXIMUM_ROWS:
-            raise UnsupportedError(
-                f"{m} rows over {grid.r} tiles are more than the {MAXIMUM_ROWS} rows a kernel call can do",
-                where=name,
-                hint="use more tiles or a smaller batch",
-            )
-        self.plan.grids[name] = grid.describe()
-        predicted = products.grid_stages(shape, grid, source)
-        wanted = products.left_layout(shape, grid)
-        if not placed:
-            self.place_input(left, products.stored_left_layout(shape, grid))
-        operand = self.buffer_of(left)
-        if not operand.layout.same_shards(wanted):
-            held, operand = operand, self.add(Buffer(f"{name}.left", wanted, "scratch", name))
-            self.plan.steps.append(
-                Exchange(f"{name}.receive", (Retile(held.name, operand.name),), float(predicted.receive))
-            )
-        weights = self.weight(right, products.weight_layout(shape, grid), name, right.type.shape)
-        layout = products.partial_layout(shape, grid)
-        if grid.k == 1:
-            partial = self.add(Buffer(name, layout, "value", name))
-        else:
-            partial = self.add(Buffer(f"{name}.partial", layout, "scratch", name))
-        inputs = (operand.name, weights.name)
-        self.call(f"{name}.multiply", "gemm_f16", partial.name, inputs, float(predicted.gemm))
-        self.holder[operation.result.id] = partial.name
-        if grid.k > 1:
-            self._reduce(operation, shape, grid, partial, predicted)
+    def _place(self, held: Held) -> _Place:
+        return _Place(self.source(held).layout_of_its_own(), held.columns, held.groups)
 
-    def _reduce(
-        self,
-        operation: Operation,
-        shape: products.Shape,
-        grid: products.Grid,
-        partial: Buffer,
-        predicted: products.Stages,
-    ) -> None:
-        name = operation.result.name
-        layout = products.result_layout(shape, grid)
-        gathered = self.add(Buffer(f"{name}.gathered", layout, "scratch", name, slots=grid.k - 1))
-        result = self.add(Buffer(name, layout, "value", name))
-        move = Gather(partial.name, gathered.name, result.name, grid.k, grid.c)
-        self.plan.steps.append(Exchange(f"{name}.partials", (move,), float(predicted.partials)))
-        inputs = (partial.name, gathered.name)
-        self.call(
-            f"{name}.reduce", "reduce_f16", result.name, inputs, float(predicted.reduce), remote=grid.k - 1
+    def _entries(self, operation: Operation, places: list[_Place]) -> list[Held]:
+        """Buffers for the carried values of a loop."""
+        entries = []
+        for value, place in zip(operation.results, places, strict=True):
+            buffer = self.builder.add(value.name, place.layout, "value", value.name)
+            entries.append(Held(buffer, 0, place.columns, place.groups))
+        return entries
+
+    def _fork(self) -> Planner:
+        """A planner that knows the same and whose steps are thrown away."""
+        other = copy.copy(self)
+        other.builder = self.builder.fork()
+        other._held, other._constants = dict(self._held), dict(self._constants)
+        other._inside, other._views = set(self._inside), dict(self._views)
+        return other
+
+    def _body(self, region: Region, operation: Operation, entries: list[Held], count: int) -> None:
+        carried = len(entries)
+        self._inside = set()
+        for argument, held in zip(region.arguments[:carried], entries, strict=True):
+            self._held[argument.id] = held
+            self._inside.add(argument.id)
+        for argument, value in zip(region.arguments[carried:], operation.operands[carried:], strict=True):
+            if value.id not in self._constants:
+                raise UnsupportedError(
+                    f"repeat walks through {value.name}, which is no constant",
+                    where=operation.location or None,
+                )
+            self._constants[argument.id] = (self._constants[value.id][0], count)
+        self.region(region)
+        for value in region.results:
+            self.needed(value, self.groups_as_held(value))
+
+    def _unify(self, held: Held, entry: Held, first: int) -> bool:
+        """Let an iteration leave a value where the next one expects it, if that is possible in place."""
+        if held == entry:
+            return True
+        plan = self.builder.plan
+        steps = plan.steps[first:]
+        old, new = plan.buffers[held.buffer], plan.buffers[entry.buffer]
+        begins = [index for index, step in enumerate(steps) if held.buffer in results(step)]
+        if (
+            held.column
+            or not old.layout.same_shards(new.layout)
+            or old.layout != new.layout
+            or not begins
+            or any(held.buffer in [*results(step), *sources(step)] for step in plan.steps[:first])
+            or any(entry.buffer in sources(step) for step in steps[begins[0] + 1 :])
+            or _reads_both(steps[begins[0]], entry.buffer)
+        ):
+            return False
+        plan.steps[first:] = [_renamed(step, held.buffer, entry.buffer) for step in steps]
+        plan.buffers[entry.buffer] = replace(
+            new,
+            memory=max(old.memory, new.memory, key=("any", "preferred", "interleaved").index),
+            tail=max(old.tail, new.tail),
         )
-        self.holder[operation.result.id] = result.name
-
-    def pointwise_output(self, operation: Operation, operand: Value, source: Buffer) -> Buffer:
-        """In place if the operand is not needed any more, otherwise a new buffer of the same layout."""
-        if self.can_overwrite(operand):
-            self.holder[operation.result.id] = source.name
-            return source
-        buffer = self.add(
-            Buffer(operation.result.name, source.layout, "value", operation.result.name, source.memory)
-        )
-        self.holder[operation.result.id] = buffer.name
-        return buffer
-
-    def gelu(self, operation: Operation) -> None:
-        operand = operation.operands[0]
-        source = self.buffer_of(operand)
-        output = self.pointwise_output(operation, operand, source)
-        cycles = cost.CALL + float(KERNELS["gelu_f16"].cycles(largest_words(source)))
-        self.call(f"{operation.result.name}.gelu", "gelu_f16", output.name, (source.name,), cycles)
-
-    def add_operation(self, operation: Operation) -> None:
-        value, other = computed_operand(operation, self.constants)
-        name = operation.result.name
-        source = self.buffer_of(value)
-        shape = operation.result.type.shape
-        if other.id in self.constants and is_row(other.type.shape, shape):
-            row = Layout("row16", Axis(1), source.layout.column, source.layout.tiles)
-            second = self.weight(other, row, name, other.type.shape)
-            kernel = "add_row_f16"
-            extents: tuple[int, ...] = (source.layout.row.largest(), source.layout.column.largest() // MICRO)
-        else:
-            second = self._same_layout(operation, other, source)
-            kernel = "add_f16"
-            extents = (largest_words(source),)
-        output = self.pointwise_output(operation, value, source)
-        cycles = cost.CALL + float(KERNELS[kernel].cycles(*extents))
-        self.call(f"{name}.add", kernel, output.name, (source.name, second.name), cycles)
-
-    def _same_layout(self, operation: Operation, other: Value, source: Buffer) -> Buffer:
-        """The second operand of an addition in the layout of the first."""
-        name = operation.result.name
-        if other.id in self.constants:
-            return self.weight(other, source.layout, name, operation.result.type.shape)
-        if other.id in self.inputs and other.id not in self.holder:
-            return self.place_input(other, source.layout)
-        second = self.buffer_of(other)
-        if second.layout.same_shards(source.layout):
-            return second
-        moved = self.add(Buffer(f"{name}.right", source.layout, "scratch", name))
-        traffic = retile(second.layout, source.layout)
-        cycles = cost.move(load_of(traffic, max(second.layout.tiles, source.layout.tiles)))
-        self.plan.steps.append(Exchange(f"{name}.receive", (Retile(second.name, moved.name),), cycles))
-        return moved
+        del plan.buffers[held.buffer]
+        for name, (place, step) in plan.values.items():
+            if place.buffer == held.buffer:
+                plan.values[name] = (replace(place, buffer=entry.buffer), step)
+        for identity, place in self._held.items():
+            if place.buffer == held.buffer:
+                self._held[identity] = replace(place, buffer=entry.buffer)
+        return True
 
 
-def largest_words(buffer: Buffer) -> int:
-    """64-bit words of the largest shard of a buffer."""
-    return int(buffer.layout.bytes.max()) // 8
+@dataclass(frozen=True)
+class _Place:
+    """How a carried value lies at the head of a loop."""
+
+    layout: Layout
+    columns: int
+    groups: Groups | None
+
+
+def _reads_both(step: Step, buffer: str) -> bool:
+    """True if a step reads a buffer at other places than it writes."""
+    if isinstance(step, Compute):
+        return buffer in step.read and step.kernel != "normalise_f16"
+    return buffer in sources(step)
+
+
+def _renamed(step: Step, old: str, new: str) -> Step:
+    def name(buffer: str) -> str:
+        return new if buffer == old else buffer
+
+    if isinstance(step, Exchange):
+        moves: list[Move] = []
+        for move in step.moves:
+            source, destination = name(move.source), name(move.destination)
+            if isinstance(move, Gather):
+                moves.append(replace(move, source=source, destination=destination, result=name(move.result)))
+            else:
+                moves.append(replace(move, source=source, destination=destination))
+        return replace(step, moves=tuple(moves))
+    return replace(
+        step,
+        operands=tuple(None if buffer is None else name(buffer) for buffer in step.operands),
+        written=tuple(name(buffer) for buffer in step.written),
+        apart=tuple((name(a), name(b)) for a, b in step.apart),
+    )
+
+
+def _operands(task: Task) -> list[Value]:
+    if isinstance(task, Product):
+        extra = [value for value in (*task.biases, task.residual) if value is not None]
+        return [task.left, *task.rights, *extra]
+    values = list(task.operands)
+    for region in task.regions:
+        for operation in region.operations:
+            values += _operands(operation)
+        values += region.results
+    return values
+
+
+def _real(groups: Groups | None) -> Groups | None:
+    """Groups that put padding between columns; padding behind the last column makes no difference."""
+    return groups if groups is not None and groups.count > 1 else None
+
+
+def _wanted_groups(region: Region) -> dict[int, Groups]:
+    """How attention wants the columns of its operands padded, by value; what it says itself of its result
+    comes with the result.
+    """
+    wanted: dict[int, Groups] = {}
+    for operation in region.operations:
+        if operation.name == "attention":
+            narrow, wide = attention.head_groups(operation)
+            for value, groups in zip(operation.operands, (narrow, narrow, wide), strict=False):
+                if groups is not None:
+                    wanted.setdefault(value.id, groups)
+        for inner in operation.regions:
+            wanted |= _wanted_groups(inner)
+    return wanted

@@ -27,7 +27,7 @@ from ..emit.host_protocol import entry_points, host_exchange
 from ..emit.images import ImageBlobs, build_images, zeros
 from ..emit.memory_map import data_start
 from ..emit.row_regions import row_regions
-from ..emit.runtime_image import active_runtime, idle_runtime
+from ..emit.runtime_image import runtime_with
 from ..emit.step_code import StepCode, call_words, exchange_words
 from ..emit.steps_profile import INITIALIZE, INPUT
 from ..emit.tile_programs import HostTraffic, PhaseRows, assemble_programs
@@ -66,22 +66,24 @@ def trial_package(
         for number, step in enumerate(trial.steps)
         if isinstance(step, Exchange)
     }
-    active, idle = active_runtime(), idle_runtime()
+    calls = {call.kernel for step in trial.steps if not isinstance(step, Exchange) for call in step.calls}
+    runtime = runtime_with(calls)
+    active, idle = runtime.active, runtime.idle
     emit = partial(_step_code, trial, tiles, phase_rows, active.symbols)
     programs = assemble_programs(
-        [[tile] for tile in tiles], emit, traffic, phase_rows, active.symbols["copy_u64"]
+        [[tile] for tile in tiles], emit, traffic, phase_rows, active.symbols["copy_u64"], runtime.program
     )
     lowest = min(area.address for area in trial.areas)
     if data_start(programs.end) > lowest:
         raise PlacementError(
             f"programs reach {programs.end:#x}, the first area begins at {lowest:#x}", where=trial.name
         )
-    data = [
-        [zeros(a.address, 4 * a.words) for a in trial.areas if a.given == "zero" and tile in a.tiles]
+    data = {
+        tile: [zeros(a.address, 4 * a.words) for a in trial.areas if a.given == "zero" and tile in a.tiles]
         for tile in tiles
-    ]
+    }
     steps = profile_steps(trial)
-    images, mark_tables = build_images(programs, data, len(steps) - 1, active, idle, store)
+    images, mark_tables = build_images(programs, data, len(steps) - 1, runtime, store)
     exchange = host_exchange(traffic, invocations)
     package = Package(
         compiler_version=f"tilewright {__version__}",
@@ -138,6 +140,7 @@ def _step_code(
     symbols: Mapping[str, int],
     index: int,
     rows: Mapping[int, int],
+    address: int,
     next_address: int,
 ) -> StepCode:
     tile, code = tiles[index], StepCode()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tilewright.errors import PackageError
 
 from ..limits import MAX_TOTAL_BYTES
-from ..records import HOST_SLICE, Binding, HostCall, HostExchange, Package
+from ..records import HOST_SLICE, NO_BLOB, Binding, HostCall, HostExchange, Package
 from ..target import HOST_PAGE_BYTES, MAX_HOST_BYTES, MAX_PAGE_BYTES, MAX_STARTUP_MARK
 from .values import aligned, column, distinct, first, table, text, unsigned
 
@@ -32,11 +32,42 @@ def check_exchange(package: Package) -> None:
         _check_command(exchange)
     for call in exchange.calls:
         _check_call(package, call)
-    needed = ((INITIALIZE, package.weights), (RUN, package.inputs + package.outputs))
-    for name, bindings in needed:
-        if bindings and package.call(name) is None:
+    bindings = package.inputs + package.outputs
+    if bindings and package.call(RUN) is None:
+        raise PackageError(
+            f"binding {bindings[0].name!r} is moved by no call", hint=f"call {RUN!r} is missing"
+        )
+    if package.call(INITIALIZE) is None:
+        for binding in package.weights:
+            _check_in_images(package, binding)
+
+
+def _check_in_images(package: Package, binding: Binding) -> None:
+    """A weight that no call moves has to be part of the images of its tiles."""
+    images = {entry.physical_tile: entry.image for entry in package.tiles}
+    spans: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+    order = np.argsort(binding.slices["tile"], kind="stable")
+    slices = binding.slices[order]
+    tiles, first = np.unique(slices["tile"], return_index=True)
+    for tile, begin, end in zip(tiles.tolist(), first, [*first[1:], len(slices)], strict=True):
+        image = images.get(tile, -1)
+        if image not in spans:
+            stored = [s for s in package.images[image].segments if s.blob != NO_BLOB] if image >= 0 else []
+            stored.sort(key=lambda segment: segment.address)
+            spans[image] = (
+                np.array([s.address for s in stored], np.int64),
+                np.array([s.address + s.file_size for s in stored], np.int64),
+            )
+        begins, ends = spans[image]
+        address = slices["address"][begin:end].astype(np.int64)
+        position = np.searchsorted(begins, address, side="right") - 1
+        inside = position >= 0
+        if len(ends):
+            inside &= address + slices["size"][begin:end] <= ends[position]
+        if not inside.all():
             raise PackageError(
-                f"binding {bindings[0].name!r} is moved by no call", hint=f"call {name!r} is missing"
+                f"weight {binding.name!r} is moved by no call, and the image of tile {tile} does not hold "
+                f"its part at {int(address[~inside][0]):#x}"
             )
 
 

@@ -1,0 +1,126 @@
+"""Constants as the tiles hold them before the program begins: part of the tile images, in their final
+layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...package.orders import pack_slices
+from ...package.records import READ, SLICE, WRITE, Binding, Segment
+from ..lower.tile_work import TileWork
+from ..machine.topology import to_physical
+from ..place.placement import Placement
+from ..plan.groups import pad
+from ..plan.layout import SHARD, Layout
+from ..plan.movement import distinct_shards
+from ..plan.steps import WeightUse
+from .bindings import DEVICE_DTYPE, buffer_addresses
+from .images import ImageBlobs
+
+Floats = NDArray[np.float32]
+
+
+@dataclass
+class Weights:
+    """What `store_weights` found.
+
+    Attributes:
+        bindings: one per weight buffer.
+        segments: per logical tile.
+    """
+
+    bindings: list[Binding]
+    segments: list[list[Segment]]
+
+
+def weight_matrix(use: WeightUse, constants: Mapping[str, NDArray[Any]]) -> Floats:
+    """The matrices of all iterations below each other: [iterations * rows, columns], with padding of
+    groups.
+    """
+    rows = use.shape[0]
+    parts = []
+    for position, name in enumerate(use.constants):
+        if not name:
+            parts.append(np.zeros((use.iterations, rows, use.widths[position]), np.float32))
+            continue
+        data = np.asarray(constants[name], np.float32)
+        if use.broadcast:
+            shape = use.broadcast if use.iterations == 1 else (use.iterations, *use.broadcast)
+            data = np.broadcast_to(data, shape)
+        height = 1 if use.stacked else rows
+        data = (
+            data.reshape(use.iterations, -1, height)
+            if use.transposed
+            else data.reshape(use.iterations, height, -1)
+        )
+        parts.append(data.transpose(0, 2, 1) if use.transposed else data)
+    groups = use.column_groups or (None,) * len(parts)
+    if use.stacked:
+        matrix = pad(np.concatenate(parts, axis=1), groups[0], 2)
+    else:
+        padded = [pad(part, own, 2) for part, own in zip(parts, groups, strict=True)]
+        matrix = np.concatenate(padded, axis=2)
+    matrix = pad(matrix, use.row_groups, 1)
+    return np.ascontiguousarray(matrix.reshape(-1, matrix.shape[2]))
+
+
+class _Stored:
+    """A weight buffer: every distinct shard once in the blob, its iterations one after another."""
+
+    def __init__(self, layout: Layout, use: WeightUse, addresses: NDArray[np.int64]) -> None:
+        self.layout, self.iterations, self.addresses = layout, use.iterations, addresses
+        distinct = distinct_shards(layout)
+        self.holders = distinct.tiles[distinct.first[:-1]]
+        self.tiles = np.flatnonzero(distinct.of_tile >= 0)
+        sizes = layout.bytes[self.holders] * use.iterations
+        self.offset = (np.cumsum(sizes) - sizes)[distinct.of_tile]
+
+    def binding(self, name: str, matrix: Floats, tiles: NDArray[np.int64]) -> Binding:
+        """The binding with a slice per iteration on each of some tiles."""
+        size = self.layout.bytes[tiles][:, None]
+        number = np.arange(self.iterations)[None, :]
+        slices = np.zeros((len(tiles), self.iterations), dtype=SLICE)
+        slices["tile"] = to_physical(tiles)[:, None]
+        slices["address"] = self.addresses[tiles][:, None] + number * size
+        slices["file_offset"] = self.offset[tiles][:, None] + number * size
+        slices["size"] = size
+        for field in SHARD.names or ():
+            slices[field] = self.layout.shards[field][tiles][:, None]
+        slices["row"] += (number * (len(matrix) // self.iterations)).astype(np.uint32)
+        view = (matrix.shape[0], matrix.shape[1])
+        return Binding(name, "float32", DEVICE_DTYPE, view, self.layout.order, view, slices.reshape(-1))
+
+    def segment(self, tile: int, blob: int) -> Segment:
+        """What the tile is loaded with."""
+        size = int(self.layout.bytes[tile]) * self.iterations
+        return Segment(int(self.addresses[tile]), size, blob, int(self.offset[tile]), size, READ | WRITE)
+
+
+def store_weights(
+    work: TileWork, placement: Placement, constants: Mapping[str, NDArray[Any]], store: ImageBlobs
+) -> Weights:
+    """Pack every weight once, and name the bytes in the image of every tile that holds them."""
+    plan = work.plan
+    result = Weights([], [[] for _ in range(plan.tiles)])
+    for name, use in plan.weights.items():
+        if name not in plan.buffers:
+            continue
+        stored = _Stored(plan.buffers[name].layout, use, buffer_addresses(name, work, placement))
+        matrix = weight_matrix(use, constants)
+        blob = store.add(pack_slices(stored.binding(name, matrix, stored.holders), matrix))
+        binding = stored.binding(name, matrix, stored.tiles)
+        binding.blob = blob
+        result.bindings.append(binding)
+        for tile in stored.tiles.tolist():
+            result.segments[tile].append(stored.segment(tile, blob))
+    for name, tables in plan.tables.items():
+        addresses = buffer_addresses(name, work, placement)
+        for tile, data in tables.items():
+            result.segments[tile].append(store.segment(int(addresses[tile]), data, READ | WRITE))
+    return result

@@ -1,0 +1,416 @@
+"""Attention as query blocks x key blocks x heads over the tiles.
+
+Tile t = ((b*h + g)*q + i)*s + j works on sequence b, head group g, query block i and key block j: scores,
+their exponentials relative to the block's own maximum, and their product with the values. The s partial
+results of a query block are merged by their maxima and sums, each of the s tiles taking a part of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...arithmetic import align_up, ceil_div
+from ...graph import Operation, Value
+from . import cost
+from .attributes import integer, number
+from .groups import Groups, groups_of
+from .layout import MICRO, Axis, Layout, Level, Source
+from .movement import gather, load_of, retile
+from .steps import Gather, Held, Report
+from .support import clear_padding
+
+if TYPE_CHECKING:
+    from .builder import Move
+    from .planner import Planner
+
+STATE_BYTES = 8
+"""Maximum and sum of a row, float32."""
+JUDGED = 6
+"""How many grids are judged by their real traffic."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Extents: sequences, heads, queries, keys; padded head widths of queries/keys and of values."""
+
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+    width: int
+    value_width: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Parts of the heads, the queries and the keys."""
+
+    problem: Problem
+    head_parts: int
+    query_parts: int
+    key_parts: int
+
+    @property
+    def tiles(self) -> int:
+        return self.problem.batch * self.head_parts * self.query_parts * self.key_parts
+
+    @property
+    def heads(self) -> int:
+        """Heads of the busiest tile."""
+        return ceil_div(self.problem.heads, self.head_parts)
+
+    def describe(self) -> str:
+        return (
+            f"{self.problem.batch} sequences x {self.head_parts} head groups x {self.query_parts} "
+            f"query blocks x {self.key_parts} key blocks"
+        )
+
+    def _sequences(self) -> Level:
+        return Level(self.problem.batch, self.head_parts * self.query_parts * self.key_parts)
+
+    def _heads(self, width: int) -> Axis:
+        cut = Level(self.head_parts, self.query_parts * self.key_parts)
+        return Axis(self.problem.heads * width, width, (cut,))
+
+    def query_rows(self, *further: Level) -> Axis:
+        cut = (Level(self.query_parts, self.key_parts), *further)
+        return Axis(self.problem.batch * self.problem.queries, 1, cut, self._sequences())
+
+    def key_rows(self, *further: Level) -> Axis:
+        cut = (Level(self.key_parts, 1), *further)
+        return Axis(self.problem.batch * self.problem.keys, MICRO, cut, self._sequences())
+
+    @property
+    def pieces(self) -> Level:
+        return Level(self.key_parts, 1)
+
+    def query(self) -> Layout:
+        return Layout("a16", self.query_rows(), self._heads(self.problem.width), self.tiles)
+
+    def stored_query(self) -> Layout:
+        return Layout("a16", self.query_rows(self.pieces), self._heads(self.problem.width), self.tiles)
+
+    def key(self) -> Layout:
+        return Layout("a16", self.key_rows(), self._heads(self.problem.width), self.tiles)
+
+    def value(self, order: str = "a16") -> Layout:
+        return Layout(order, self.key_rows(), self._heads(self.problem.value_width), self.tiles)
+
+    def stored(self, layout: Layout) -> Layout:
+        """Keys or values stored once: the query blocks that need them own pieces."""
+        rows = self.key_rows(Level(self.query_parts, self.key_parts))
+        return Layout(layout.order, rows, layout.column, layout.tiles)
+
+    def scores(self) -> Layout:
+        return Layout("a16", self.query_rows(), self.key_rows(), self.tiles)
+
+    def state(self, *further: Level) -> Layout:
+        return Layout("plain", self.query_rows(*further), self._heads(1), self.tiles, STATE_BYTES)
+
+    def output(self, *further: Level) -> Layout:
+        return Layout("a16", self.query_rows(*further), self._heads(self.problem.value_width), self.tiles)
+
+    def mask(self, rows: int) -> Layout:
+        row = Axis(rows, 1, (self._sequences(),)) if rows > 1 else Axis(1)
+        return Layout("a16", row, Axis(self.problem.keys, MICRO, (Level(self.key_parts, 1),)), self.tiles)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where queries, keys and values lie; None for inputs still without a place."""
+
+    query: Source | None
+    key: Source | None
+    value: Source | None
+
+    @property
+    def tiles(self) -> int:
+        """Tiles that hold any of them."""
+        return max((s.layout.tiles for s in (self.query, self.key, self.value) if s), default=0)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A grid, its cycles by stage, its bytes on the fullest tile."""
+
+    grid: Grid
+    cycles: dict[str, float]
+    bytes: int
+
+    @property
+    def total(self) -> float:
+        return sum(self.cycles.values())
+
+
+@lru_cache(maxsize=128)
+def choose(problem: Problem, sources: Sources, tiles: int, price: float) -> tuple[Judged, ...]:
+    """The most promising grids, judged by the traffic each really causes, best first."""
+    ranked = sorted(_grids(problem, tiles), key=lambda grid: _closed_form(grid, price))
+    judged = [judge(grid, sources) for grid in ranked[:JUDGED]]
+    return tuple(sorted(judged, key=lambda item: item.total + price * item.bytes))
+
+
+def _grids(problem: Problem, tiles: int) -> list[Grid]:
+    found = []
+    key_blocks = ceil_div(problem.keys, MICRO)
+    for per_tile in sorted({ceil_div(problem.heads, parts) for parts in range(1, problem.heads + 1)}):
+        head_parts = ceil_div(problem.heads, per_tile)
+        room = tiles // (problem.batch * head_parts)
+        if not room:
+            continue
+        for key_parts in range(1, min(key_blocks, room) + 1):
+            if ceil_div(key_blocks, ceil_div(key_blocks, key_parts)) != key_parts:
+                continue
+            query_parts = min(problem.queries, room // key_parts)
+            rows = ceil_div(problem.queries, query_parts)
+            for more in (0, 1, 2, 4, 8, 16):
+                parts = ceil_div(problem.queries, min(rows + more, problem.queries))
+                found.append(Grid(problem, head_parts, parts, key_parts))
+    return list(dict.fromkeys(found))
+
+
+def _compute(grid: Grid) -> dict[str, float]:
+    """Kernel cycles of the busiest tile."""
+    problem, heads = grid.problem, grid.heads
+    rows = grid.query_rows().largest()
+    keys = grid.key_rows().largest() // MICRO
+    width, value_width = problem.width // MICRO, problem.value_width // MICRO
+    piece = ceil_div(rows, grid.key_parts)
+
+    def one(cycles: Any) -> float:
+        return heads * float(cycles)
+
+    return {
+        "transpose": one(cost.transpose(keys, value_width)),
+        "scores": one(cost.gemm(rows, width, keys)),
+        "softmax": one(cost.kernel("softmax_f16", rows=rows, panels=keys, valid=keys * MICRO)),
+        "values": one(cost.gemm(rows, keys, value_width)),
+        "merge": one(
+            cost.kernel("attention_merge_f16", rows=piece, panels=value_width, parts=grid.key_parts)
+        ),
+    }
+
+
+def _bytes(grid: Grid) -> int:
+    problem, heads = grid.problem, grid.heads
+    rows, keys = grid.query_rows().largest(), grid.key_rows().largest()
+    operands = heads * (rows * problem.width + keys * (problem.width + 2 * problem.value_width))
+    return 2 * (operands + rows * keys + 2 * heads * rows * problem.value_width)
+
+
+def _closed_form(grid: Grid, price: float) -> float:
+    problem, heads = grid.problem, grid.heads
+    rows, keys = grid.query_rows().largest(), grid.key_rows().largest()
+    received = heads * (rows * problem.width + keys * (problem.width + problem.value_width)) // 2
+    merged = heads * ceil_div(rows, grid.key_parts) * (problem.value_width + 4) // 2 * (grid.key_parts - 1)
+    moves = cost.exchange(received, heads * 12) + cost.exchange(merged, grid.key_parts * 4)
+    return sum(_compute(grid).values()) + float(moves) + price * _bytes(grid)
+
+
+def judge(grid: Grid, sources: Sources) -> Judged:
+    """Cycles by stage, from the traffic the grid really causes."""
+    query, key, value = grid.query(), grid.key(), grid.value()
+    stored = (grid.stored_query(), grid.stored(key), grid.stored(value))
+    traffic = []
+    for source, layout, wanted in zip(
+        (sources.query, sources.key, sources.value), stored, (query, key, value), strict=True
+    ):
+        known = source or Source(layout, 0, layout.column.extent)
+        traffic.append(retile(known.layout, wanted, known.column))
+    tiles = max(grid.tiles, sources.tiles)
+    stages = {"receive": cost.move(load_of(traffic, tiles)), **_compute(grid)}
+    if grid.key_parts > 1:
+        parts = [
+            gather(grid.output(), grid.output(grid.pieces), grid.key_parts, 1, own=True),
+            gather(grid.state(), grid.state(grid.pieces), grid.key_parts, 1, own=True),
+        ]
+        stages["partials"] = cost.move(load_of(parts, grid.tiles))
+    if sources.value is None:
+        del stages["transpose"]
+    return Judged(grid, stages, _bytes(grid))
+
+
+def head_groups(operation: Operation) -> tuple[Groups | None, Groups | None]:
+    """How the columns of queries/keys and of values/result have to be padded."""
+    heads = integer(operation, "heads")
+    q, _, v = operation.operands[:3]
+    return tuple(groups_of(heads, x.type.shape[-1] // heads, MICRO) for x in (q, v))  # type: ignore[return-value]
+
+
+def plan_attention(planner: Planner, operation: Operation) -> None:
+    """Choose a grid and write the stages."""
+    q, k, v = operation.operands[:3]
+    heads = integer(operation, "heads")
+    batch = int(np.prod(q.type.shape[:-2], dtype=np.int64))
+    problem = Problem(
+        batch,
+        heads,
+        q.type.shape[-2],
+        k.type.shape[-2],
+        align_up(q.type.shape[-1] // heads, MICRO),
+        align_up(v.type.shape[-1] // heads, MICRO),
+    )
+    narrow, wide = head_groups(operation)
+    held = [
+        None if planner.is_free_input(value) else planner.needed(value, groups)
+        for value, groups in ((q, narrow), (k, narrow), (v, wide))
+    ]
+    sources = Sources(*(None if item is None else planner.source(item) for item in held))
+    judged = choose(problem, sources, planner.builder.tiles, planner.builder.price)
+    best = judged[0]
+    weighed = [(item.grid.describe(), item.total, item.bytes) for item in judged[1:]]
+    planner.builder.report(
+        Report(operation.result.name, best.grid.describe(), best.cycles, best.bytes, weighed)
+    )
+    _Stages(planner, operation, best.grid, (narrow, wide), held).write()
+
+
+@dataclass
+class _Stages:
+    planner: Planner
+    operation: Operation
+    grid: Grid
+    groups: tuple[Groups | None, Groups | None]
+    held: list[Held | None]
+
+    @property
+    def name(self) -> str:
+        return self.operation.result.name
+
+    def write(self) -> None:
+        builder, grid, name = self.planner.builder, self.grid, self.name
+        query, key, value, mask = self._operands()
+        clear_padding(builder, key)
+        clear_padding(builder, value)
+        transposed = value
+        if builder.layout(value).order == "a16":
+            transposed = self._transpose(value)
+        self._scale(query)
+        output = builder.add(f"{name}.partial", grid.output(), "scratch", name)
+        state = builder.add(f"{name}.state", grid.state(), "scratch", name)
+        for head in range(grid.heads):
+            self._head(head, query, key, transposed, mask, output, state)
+        result = self._merge(output, state)
+        self.planner.leave(self.operation.result, builder.held(result, groups=self.groups[1]))
+
+    def _operands(self) -> tuple[str, str, str, str | None]:
+        """Queries, keys, values and mask where the kernels read them, by one exchange."""
+        grid, builder, name = self.grid, self.planner.builder, self.name
+        value_order = "a16t" if self.held[2] is None else "a16"
+        wanted = [grid.query(), grid.key(), grid.value(value_order)]
+        stored = [grid.stored_query(), grid.stored(wanted[1]), grid.stored(wanted[2])]
+        groups = (self.groups[0], self.groups[0], self.groups[1])
+        moves: list[Move] = []
+        buffers: list[str] = []
+        for index, what in enumerate(("query", "key", "value")):
+            held = self.held[index]
+            if held is None:
+                operand: Value = self.operation.operands[index]
+                held = self.planner.lies(operand) or self.planner.place_input(
+                    operand, stored[index], groups[index]
+                )
+            buffer, brought = builder.bring(held, wanted[index], f"{name}.{what}", name)
+            buffers.append(buffer)
+            moves += brought
+        mask = None
+        if len(self.operation.operands) > 3:
+            mask, brought = self._mask(self.operation.operands[3])
+            moves += brought
+        builder.exchange(f"{name}.receive", moves)
+        return buffers[0], buffers[1], buffers[2], mask
+
+    def _mask(self, value: Value) -> tuple[str, list[Move]]:
+        builder, name = self.planner.builder, self.name
+        held = self.planner.matrix(value, name)
+        rows = builder.layout(held.buffer).row.extent
+        return builder.bring(held, self.grid.mask(rows), f"{name}.mask", name)
+
+    def _transpose(self, value: str) -> str:
+        builder, grid = self.planner.builder, self.grid
+        transposed = builder.add(f"{self.name}.transposed", grid.value("a16t"), "scratch", self.name)
+        keys, columns = grid.key_rows().largest() // MICRO, builder.layout(value).column.largest() // MICRO
+        cycles = float(cost.transpose(keys, columns))
+        builder.call(f"{self.name}.transpose", "transpose_f16", (transposed, value), cycles)
+        return transposed
+
+    def _scale(self, query: str) -> None:
+        width = self.operation.operands[0].type.shape[-1] // self.grid.problem.heads
+        scale = number(self.operation, "scale") or width**-0.5
+        if scale == 1.0:
+            return
+        builder = self.planner.builder
+        words = int(builder.layout(query).bytes.max()) // 8
+        cycles = float(cost.kernel("scale_f16", words=words))
+        builder.call(f"{self.name}.scale", "scale_f16", (query, query), cycles, {"factor": scale})
+
+    def _head(
+        self,
+        head: int,
+        query: str,
+        key: str,
+        value: str,
+        mask: str | None,
+        output: str,
+        state: str,
+    ) -> None:
+        """Scores, softmax and the product with the values for one head of every tile."""
+        builder, grid, name = self.planner.builder, self.grid, self.name
+        problem = grid.problem
+        suffix = f".{head}" if grid.heads > 1 else ""
+        stages = _compute(grid)
+        narrow = (head * problem.width, problem.width)
+        wide = (head * problem.value_width, problem.value_width)
+        scores = builder.add(f"{name}.scores{suffix}", grid.scores(), "scratch", name)
+        builder.call(
+            f"{name}.scores{suffix}",
+            "gemm_f16" if mask is None else "gemm_row_f16",
+            (scores, query, key, mask),
+            stages["scores"] / grid.heads,
+            windows={1: narrow, 2: narrow},
+        )
+        causal = bool(self.operation.attributes.get("causal", False))
+        builder.call(
+            f"{name}.softmax{suffix}",
+            "softmax_causal_f16" if causal else "softmax_f16",
+            (scores, scores, state),
+            stages["softmax"] / grid.heads,
+            windows={2: (head, 1)},
+        )
+        builder.call(
+            f"{name}.values{suffix}",
+            "gemm_f16",
+            (output, scores, value, None),
+            stages["values"] / grid.heads,
+            windows={0: wide, 2: wide},
+        )
+
+    def _merge(self, output: str, state: str) -> str:
+        builder, grid, name = self.planner.builder, self.grid, self.name
+        parts = grid.key_parts
+        result = builder.add(name, grid.output(grid.pieces), "value", name)
+        outputs, states = output, state
+        if parts > 1:
+            outputs = builder.add(f"{name}.outputs", grid.output(grid.pieces), "scratch", name, slots=parts)
+            states = builder.add(f"{name}.states", grid.state(grid.pieces), "scratch", name, slots=parts)
+            moves = [
+                Gather(output, outputs, result, parts, 1, own=True),
+                Gather(state, states, states, parts, 1, own=True),
+            ]
+            builder.exchange(f"{name}.partials", moves)
+        cycles = _compute(grid)["merge"] / grid.heads
+        width = grid.problem.value_width
+        for head in range(grid.heads):
+            wide = (head * width, width)
+            builder.call(
+                f"{name}.merge" + (f".{head}" if grid.heads > 1 else ""),
+                "attention_merge_f16",
+                (result, outputs, states),
+                cycles,
+                {"parts": parts},
+                {0: wide, 1: wide, 2: (head, 1)},
+            )
+        return result

@@ -1,0 +1,168 @@
+"""Products of two computed operands: sequences x row blocks x column blocks over the tiles, whole inner
+extents.
+
+The right operand becomes the stationary one: [N, K] matrices as they lie, [K, N] matrices after a transpose
+    of the blocks each tile has received.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...arithmetic import ceil_div
+from ...graph import Operation
+from . import cost, views
+from .layout import MICRO, Axis, Layout, Level
+from .movement import load_of, retile
+from .steps import Held, Report
+from .support import clear_padding
+
+if TYPE_CHECKING:
+    from .planner import Planner
+
+JUDGED = 6
+"""How many grids are judged by their real traffic."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`batch` products of M x K and K x N; `stored_by_columns`: the right operands are stored as [N, K]."""
+
+    batch: int
+    m: int
+    k: int
+    n: int
+    stored_by_columns: bool
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Batch x r x c tiles: tile t = (b*r + i)*c + j. Sequences that do not fit side by side cannot be
+    planned.
+    """
+
+    problem: Problem
+    r: int
+    c: int
+
+    @property
+    def tiles(self) -> int:
+        return self.problem.batch * self.r * self.c
+
+    @property
+    def _batch(self) -> Level:
+        return Level(self.problem.batch, self.r * self.c)
+
+    def _rows(self) -> Axis:
+        return Axis(self.problem.batch * self.problem.m, 1, (Level(self.r, self.c),), self._batch)
+
+    def left(self) -> Layout:
+        return Layout("a16", self._rows(), Axis(self.problem.k, MICRO), self.tiles)
+
+    def right(self, order: str = "a16") -> Layout:
+        """What a tile needs of the right operand."""
+        problem, cut = self.problem, (Level(self.c, 1),)
+        if problem.stored_by_columns:
+            row = Axis(problem.batch * problem.n, MICRO, cut, self._batch)
+            return Layout(order, row, Axis(problem.k, MICRO), self.tiles)
+        row = Axis(problem.batch * problem.k, MICRO, (), self._batch)
+        return Layout(order, row, Axis(problem.n, MICRO, cut), self.tiles)
+
+    def result(self) -> Layout:
+        return Layout("a16", self._rows(), Axis(self.problem.n, MICRO, (Level(self.c, 1),)), self.tiles)
+
+    def describe(self) -> str:
+        return f"{self.problem.batch} x {self.r} x {self.c} (batch x rows x columns)"
+
+    def compute(self) -> dict[str, float]:
+        """Kernel cycles of the busiest tile."""
+        inner = ceil_div(self.problem.k, MICRO)
+        rows = ceil_div(self.problem.m, self.r)
+        columns = ceil_div(ceil_div(self.problem.n, MICRO), self.c)
+        stages = {"multiply": float(cost.gemm(rows, inner, columns))}
+        if not self.problem.stored_by_columns:
+            stages["transpose"] = float(cost.transpose(inner, columns))
+        return stages
+
+    def bytes(self) -> int:
+        """On the fullest tile, element rules left aside."""
+        copies = 1 if self.problem.stored_by_columns else 2
+        sizes = (self.left().bytes, self.result().bytes, copies * self.right().bytes)
+        return sum(int(size.max()) for size in sizes)
+
+
+def plan_matmul(planner: Planner, operation: Operation) -> None:
+    """A product whose right operand is computed, or used by others too."""
+    builder, name = planner.builder, operation.result.name
+    left, right = views.batch_operands(planner, operation)
+    by_columns = bool(operation.attributes.get("transpose_b", False))
+    shape = operation.result.type.shape
+    batch = 1 if len(operation.operands[1].type.shape) == 2 else _batch_of(shape)
+    rows = planner.view(left)[0] // batch
+    problem = Problem(batch, rows, left.type.shape[-1], shape[-1], by_columns)
+    if batch > builder.tiles:
+        raise views.too_many(operation, batch, builder.tiles)
+    a, b = planner.needed(left, None), planner.needed(right, None)
+    grids = sorted(_grids(problem, builder.tiles), key=lambda grid: _closed_form(grid, builder.price))
+    sources = (planner.source(a), planner.source(b))
+
+    def judge(grid: Grid) -> dict[str, float]:
+        traffic = [
+            retile(source.layout, wanted, source.column)
+            for source, wanted in zip(sources, (grid.left(), grid.right()), strict=True)
+        ]
+        tiles = max(grid.tiles, *(source.layout.tiles for source in sources))
+        return {"receive": cost.move(load_of(traffic, tiles)), **grid.compute()}
+
+    judged = [(grid, judge(grid)) for grid in grids[:JUDGED]]
+    judged.sort(key=lambda item: sum(item[1].values()) + builder.price * item[0].bytes())
+    grid, stages = judged[0]
+    builder.report(
+        Report(
+            name,
+            grid.describe(),
+            stages,
+            grid.bytes(),
+            [(g.describe(), sum(s.values()), g.bytes()) for g, s in judged[1:]],
+        )
+    )
+    a_buffer, moves = builder.bring(a, grid.left(), f"{name}.left", name)
+    b_buffer, more = builder.bring(b, grid.right(), f"{name}.right", name)
+    builder.exchange(f"{name}.receive", [*moves, *more])
+    clear_padding(builder, b_buffer)
+    if not by_columns:
+        transposed = builder.add(f"{name}.transposed", grid.right("a16t"), "scratch", name)
+        builder.call(
+            f"{name}.transpose", "transpose_f16", (transposed, b_buffer), grid.compute()["transpose"]
+        )
+        b_buffer = transposed
+    out = builder.add(name, grid.result(), "value", name)
+    builder.call(f"{name}.multiply", "gemm_f16", (out, a_buffer, b_buffer, None), stages["multiply"])
+    planner.leave(operation.result, Held(out, 0, shape[-1]))
+
+
+def _batch_of(shape: tuple[int, ...]) -> int:
+    count = 1
+    for extent in shape[:-2]:
+        count *= extent
+    return count
+
+
+def _grids(problem: Problem, tiles: int) -> list[Grid]:
+    room = tiles // problem.batch
+    groups = ceil_div(problem.n, MICRO)
+    found = []
+    for c in range(1, min(groups, room) + 1):
+        if ceil_div(groups, ceil_div(groups, c)) != c:
+            continue
+        most = min(problem.m, room // c)
+        for step in range(8):
+            rows = min(ceil_div(problem.m, most) * 2**step, problem.m)
+            found.append(Grid(problem, ceil_div(problem.m, rows), c))
+    return list(dict.fromkeys(found))
+
+
+def _closed_form(grid: Grid, price: float) -> float:
+    words = int(grid.left().bytes.max() + grid.right().bytes.max()) // 4
+    return sum(grid.compute().values()) + float(cost.exchange(words, 8)) + price * grid.bytes()

@@ -1,0 +1,134 @@
+"""Grids of a matrix product: row blocks x column blocks x inner blocks over the tiles, and the layouts they
+imply.
+
+Tile t = (i*k + l)*c + j computes, for row block i and column block j, the partial sum over inner block l. The
+left operand is multicast to the c tiles that share it. The weights lie in place, one replica per row block,
+or are stored once over the r row blocks and multicast before use. Each of the k partial sums of a block is
+sent to
+the root of each piece of it: every tile of the group is root of one k-th. Splitting N and K keeps the rows
+    per tile long, as the matrix unit needs them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ...arithmetic import ceil_div
+from .layout import MICRO, Axis, Layout, Level
+
+
+@dataclass(frozen=True)
+class Shape:
+    """M x K times K x N in elements of the device's matrices."""
+
+    m: int
+    k: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """r x c x k tiles.
+
+    Attributes:
+        rows: nested cuts of the rows; their product is r. Two cuts follow a source that was cut twice, so
+            that the blocks are the source's pieces.
+        by_columns: result pieces are cut along columns, not rows.
+        streamed: weights are stored once and multicast; otherwise every row block has a replica in place.
+        chunks: the inner block is worked off in so many parts, one after another.
+    """
+
+    rows: tuple[int, ...]
+    c: int
+    k: int
+    by_columns: bool = False
+    streamed: bool = False
+    chunks: int = 1
+
+    @property
+    def r(self) -> int:
+        return math.prod(self.rows)
+
+    @property
+    def tiles(self) -> int:
+        return self.r * self.c * self.k
+
+    def row_levels(self) -> tuple[Level, ...]:
+        """The row blocks as cuts over the grid's tiles, outermost first."""
+        levels = []
+        stride = self.tiles
+        for parts in self.rows:
+            stride //= parts
+            levels.append(Level(parts, stride))
+        return tuple(levels)
+
+    def describe(self) -> str:
+        text = f"{self.r} x {self.c} x {self.k} (rows x columns x inner)"
+        if self.chunks > 1:
+            text += f", {self.chunks} chunks of the inner extent"
+        if self.r > 1:
+            text += ", weights " + ("stored once" if self.streamed else f"{self.r} times in place")
+        return text
+
+
+def _inner(shape: Shape, grid: Grid, chunk: int | None) -> Axis:
+    levels = [Level(grid.k, grid.c)]
+    if chunk is not None and grid.chunks > 1:
+        levels.append(Level(grid.chunks, 1, chunk))
+    return Axis(shape.k, MICRO, tuple(levels))
+
+
+def left_layout(shape: Shape, grid: Grid, chunk: int | None = None) -> Layout:
+    """What the kernel reads: each tile's rows and inner columns (of one chunk), replicated over the c column
+    blocks."""
+    return Layout("a16", Axis(shape.m, 1, grid.row_levels()), _inner(shape, grid, chunk), grid.tiles)
+
+
+def stored_left_layout(shape: Shape, grid: Grid) -> Layout:
+    """The left operand stored once: the c tiles that share a block own equal pieces of its rows."""
+    levels = (*grid.row_levels(), Level(grid.c, 1))
+    return Layout("a16", Axis(shape.m, 1, levels), _inner(shape, grid, None), grid.tiles)
+
+
+def weight_layout(shape: Shape, grid: Grid, chunk: int | None = None) -> Layout:
+    """Weight panels as the kernel reads them (of one chunk), one replica per row block."""
+    return Layout("b16", _inner(shape, grid, chunk), Axis(shape.n, MICRO, (Level(grid.c, 1),)), grid.tiles)
+
+
+def stored_weight_layout(shape: Shape, grid: Grid) -> Layout:
+    """Weight panels stored once: the r tiles that need the same block own pieces of it."""
+    inner = ceil_div(ceil_div(shape.k, MICRO), grid.k)
+    columns = ceil_div(ceil_div(shape.n, MICRO), grid.c)
+    cuts = [(rows, grid.r // rows) for rows in range(1, grid.r + 1) if grid.r % rows == 0]
+    rows, across = min(cuts, key=lambda cut: (ceil_div(inner, cut[0]) * ceil_div(columns, cut[1]), cut[1]))
+    block = grid.c * grid.k
+    return Layout(
+        "b16",
+        Axis(shape.k, MICRO, (Level(grid.k, grid.c), Level(rows, block * across))),
+        Axis(shape.n, MICRO, (Level(grid.c, 1), Level(across, block))),
+        grid.tiles,
+    )
+
+
+def partial_layout(shape: Shape, grid: Grid) -> Layout:
+    """The kernel's output: a block of C, whole when k = 1, a partial sum otherwise."""
+    columns = Axis(shape.n, MICRO, (Level(grid.c, 1),))
+    return Layout("a16", Axis(shape.m, 1, grid.row_levels()), columns, grid.tiles)
+
+
+def result_layout(shape: Shape, grid: Grid) -> Layout:
+    """Where the product ends: the pieces of each block on the k tiles that computed it."""
+    row: tuple[Level, ...] = grid.row_levels()
+    column: tuple[Level, ...] = (Level(grid.c, 1),)
+    piece = (Level(grid.k, grid.c),)
+    if grid.by_columns:
+        column += piece
+    else:
+        row += piece
+    return Layout("a16", Axis(shape.m, 1, row), Axis(shape.n, MICRO, column), grid.tiles)
+
+
+def bias_layout(result: Layout) -> Layout:
+    """A row vector over the columns of a layout."""
+    return Layout("row16", Axis(1), result.column, result.tiles)

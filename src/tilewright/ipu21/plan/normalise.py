@@ -1,0 +1,95 @@
+"""Stages of row normalisations whose rows lie spread over tiles: sums of each piece, an exchange of the
+sums among the tiles that share rows, and the normalisation in place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...graph import Operation
+from . import cost
+from .attributes import number
+from .layout import MICRO, Axis, Layout
+from .steps import Held, Report, Retile, WeightUse
+
+if TYPE_CHECKING:
+    from .planner import Planner
+
+SUMS_BYTES = 8
+"""Sum and sum of squares of a row, float32."""
+LEAST_LENGTH = 2.0**-15
+"""Of a row that is divided by its length; what the kernel takes."""
+
+
+def plan_layer_norm(planner: Planner, operation: Operation) -> None:
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta."""
+    x, gamma, beta = operation.operands
+    width = x.type.shape[-1]
+    source = planner.matrix(x, operation.result.name)
+    layout = planner.builder.layout(source.buffer)
+    use = WeightUse(
+        (planner.constant(gamma), planner.constant(beta)),
+        (2, width),
+        stacked=True,
+        column_groups=(source.groups,),
+        iterations=planner.iterations_of(gamma),
+    )
+    affine = Layout("a16", Axis(2), layout.column, layout.tiles)
+    weights = planner.builder.weight(gamma.name, use, affine, operation.result.name)
+    _plan(
+        planner,
+        operation,
+        source,
+        "normalise_f16",
+        weights,
+        columns=width,
+        epsilon=number(operation, "epsilon"),
+    )
+
+
+def plan_l2_normalize(planner: Planner, operation: Operation) -> None:
+    """x / max(|x|, epsilon)."""
+    source = planner.matrix(operation.operands[0], operation.result.name)
+    # Smaller bounds mean the same in half precision: a row of this length is all zeros.
+    epsilon = max(number(operation, "epsilon"), LEAST_LENGTH)
+    _plan(planner, operation, source, "l2_normalise_f16", None, epsilon=epsilon)
+
+
+def _plan(
+    planner: Planner,
+    operation: Operation,
+    source: Held,
+    kernel: str,
+    affine: str | None,
+    **parameters: float,
+) -> None:
+    builder, name = planner.builder, operation.result.name
+    layout = builder.layout(source.buffer)
+    parts = layout.column.parts
+    pieces = Axis(parts, 1, layout.column.levels, layout.column.segments)
+    sums = builder.add(
+        f"{name}.sums",
+        Layout("plain", layout.row, pieces, layout.tiles, SUMS_BYTES),
+        "scratch",
+        name,
+    )
+    rows, panels = layout.row.largest(), layout.column.largest() // MICRO
+    first = len(builder.plan.steps)
+    builder.call(
+        f"{name}.sums",
+        "row_sums_f16",
+        (sums, source.buffer),
+        float(cost.kernel("row_sums_f16", rows=rows, panels=panels)),
+    )
+    everything = sums
+    if parts > 1:
+        whole = Layout("plain", layout.row, Axis(parts), layout.tiles, SUMS_BYTES)
+        everything = builder.add(f"{name}.statistics", whole, "scratch", name)
+        builder.exchange(f"{name}.statistics", [Retile(sums, everything)])
+    out = planner.output_like(operation, source)
+    operands = (out, source.buffer, everything, affine)
+    cycles = cost.kernel(kernel, rows=rows, panels=panels, parts=parts)
+    builder.call(f"{name}.apply", kernel, operands, float(cycles), {"parts": parts, **parameters})
+    steps = {step.name.removeprefix(f"{name}."): step.cycles for step in builder.plan.steps[first:]}
+    builder.report(Report(name, f"{parts} pieces of each row, {layout.describe()}", steps, 0))
+    planner.leave(operation.result, Held(out, 0, source.columns, source.groups))

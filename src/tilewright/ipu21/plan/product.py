@@ -1,0 +1,225 @@
+"""Stages of a matrix product with constant weights: receive, multiply, gather partial sums, finish at the
+roots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import cost, matmul
+from .grids import (
+    Grid,
+    Shape,
+    bias_layout,
+    left_layout,
+    partial_layout,
+    result_layout,
+    stored_left_layout,
+    stored_weight_layout,
+    weight_layout,
+)
+from .groups import Groups, padded_columns
+from .layout import MICRO, Layout
+from .steps import Gather, Held, Report, Retile, WeightUse
+from .tasks import Product
+
+if TYPE_CHECKING:
+    from .builder import Move
+    from .planner import Planner
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of one right operand in the joined product."""
+
+    first: int
+    columns: int
+    groups: Groups | None
+
+
+def root_kernel(product: Product) -> str:
+    """The root kernel that finishes a product whose partial sums meet."""
+    return (
+        "root_f16"
+        + ("_bias" if any(product.biases) else "")
+        + ("_residual" if product.residual else "")
+        + (f"_{product.activation}" if product.activation else "")
+    )
+
+
+def plan_product(planner: Planner, product: Product) -> None:
+    """Choose a grid and write the stages."""
+    builder = planner.builder
+    left = planner.lies(product.left)
+    rows, columns = planner.view(product.left)
+    groups = left.groups if left else planner.wanted_groups(product.left)
+    columns = padded_columns(columns, groups)
+    parts = _columns(planner, product)
+    shape = Shape(rows, columns, parts[-1].first + parts[-1].columns)
+    query = matmul.Query(
+        shape,
+        planner.source(left) if left else None,
+        root_kernel(product),
+        pointwise=bool(product.activation or product.residual),
+        residual=product.residual is not None,
+        iterations=planner.iterations_of(product.rights[0]),
+        stored_once=not planner.is_constant(product.rights[0]),
+    )
+    choice = matmul.choose(query, builder.tiles, builder.price)
+    grid = choice.best.grid
+    _report(planner, product, choice)
+    if left is None:
+        stored = (
+            stored_left_layout(shape, grid) if matmul.must_receive(query, grid) else left_layout(shape, grid)
+        )
+        left = planner.place_input(product.left, stored, groups)
+    _Stages(planner, product, query, grid, left, parts).write()
+
+
+def _columns(planner: Planner, product: Product) -> list[_Columns]:
+    parts: list[_Columns] = []
+    first = 0
+    for value in product.results:
+        width = value.type.shape[-1]
+        groups = planner.wanted_groups(value)
+        if groups is None and len(product.results) > 1 and width % MICRO:
+            groups = Groups(1, width, -(-width // MICRO) * MICRO)
+        parts.append(_Columns(first, padded_columns(width, groups), groups))
+        first += parts[-1].columns
+    return parts
+
+
+def _report(planner: Planner, product: Product, choice: matmul.Choice) -> None:
+    best = choice.best
+    weighed = [(item.grid.describe(), item.total, item.bytes) for item in choice.others]
+    name = ", ".join(value.name for value in product.results)
+    planner.builder.report(Report(name, best.grid.describe(), best.cycles, best.bytes, weighed))
+
+
+@dataclass
+class _Stages:
+    planner: Planner
+    product: Product
+    query: matmul.Query
+    grid: Grid
+    left: Held
+    parts: list[_Columns]
+
+    def write(self) -> None:
+        builder, product, grid, shape = self.planner.builder, self.product, self.grid, self.query.shape
+        name, owner = product.name, product.name
+        weights = self._weights()
+        result = result_layout(shape, grid)
+        whole = grid.k == 1
+        finished = whole and not self.query.pointwise
+        joined = name if len(product.results) == 1 else ".".join(value.name for value in product.results)
+        partial = builder.add(
+            joined if whole else f"{name}.partial",
+            partial_layout(shape, grid),
+            "value" if whole else "scratch",
+            owner,
+        )
+        start = self._bias(bias_layout(partial_layout(shape, grid))) if finished else None
+        for chunk in range(grid.chunks):
+            self._multiply(chunk, partial, weights, start)
+        out = partial
+        if not finished:
+            out = self._finish(partial, partial if whole else None, result, joined)
+        for value, part in zip(product.results, self.parts, strict=True):
+            self.planner.leave(value, Held(out, part.first, part.columns, part.groups))
+
+    def _weights(self) -> str:
+        """The buffer with all weights, in place or stored once."""
+        product, grid, shape = self.product, self.grid, self.query.shape
+        layout = stored_weight_layout(shape, grid) if grid.streamed else weight_layout(shape, grid)
+        right = product.rights[0]
+        if self.planner.is_free_input(right):
+            return self.planner.place_input(right, layout, None).buffer
+        use = WeightUse(
+            tuple(self.planner.constant(value) for value in product.rights),
+            (product.left.type.shape[-1], sum(value.type.shape[-1] for value in product.results)),
+            transposed=product.transposed,
+            row_groups=self.left.groups,
+            column_groups=tuple(part.groups for part in self.parts),
+            iterations=self.query.iterations,
+        )
+        return self.planner.builder.weight(right.name, use, layout, product.name)
+
+    def _bias(self, layout: Layout) -> str | None:
+        product = self.product
+        if not any(product.biases):
+            return None
+        present = next(value for value in product.biases if value is not None)
+        use = WeightUse(
+            tuple(self.planner.constant(value) if value else "" for value in product.biases),
+            (1, sum(value.type.shape[-1] for value in product.results)),
+            column_groups=tuple(part.groups for part in self.parts),
+            widths=tuple(value.type.shape[-1] for value in product.results),
+            iterations=self.planner.iterations_of(present),
+        )
+        return self.planner.builder.weight(present.name, use, layout, product.name)
+
+    def _multiply(self, chunk: int, partial: str, weights: str, start: str | None) -> None:
+        builder, grid, shape, name = self.planner.builder, self.grid, self.query.shape, self.product.name
+        suffix = f".{chunk}" if grid.chunks > 1 else ""
+        moves: list[Move] = []
+        left, panels = self.left.buffer, weights
+        if matmul.must_receive(self.query, grid):
+            left, moves = builder.bring(
+                self.left, left_layout(shape, grid, chunk), f"{name}.left{suffix}", name
+            )
+        if grid.streamed:
+            if self.query.iterations > 1:
+                weights = self._current(weights, chunk)
+            panels = builder.add(f"{name}.panels{suffix}", weight_layout(shape, grid, chunk), "scratch", name)
+            moves = [*moves, Retile(weights, panels)]
+        builder.exchange(f"{name}.receive{suffix}", moves)
+        kernel = "gemm_f16" if start is None else "gemm_row_f16"
+        if chunk:
+            kernel, start = "gemm_add_f16", partial
+        layout = builder.layout(left)
+        cycles = cost.gemm(
+            layout.row.largest(),
+            layout.column.largest() // MICRO,
+            builder.layout(partial).column.largest() // MICRO,
+        )
+        builder.call(f"{name}.multiply{suffix}", kernel, (partial, left, panels, start), float(cycles))
+
+    def _current(self, weights: str, chunk: int) -> str:
+        """This iteration's stored weights at an address that does not change, made before the first chunk."""
+        builder, name = self.planner.builder, self.product.name
+        if chunk == 0:
+            layout = builder.layout(weights)
+            self._copied = builder.add(f"{name}.current", layout, "scratch", name)
+            size = int(layout.bytes.max()) // 8
+            cycles = float(cost.kernel("copy_u64", words=size))
+            builder.call(f"{name}.current", "copy_u64", (self._copied, weights), cycles)
+        return self._copied
+
+    def _finish(self, partial: str, in_place: str | None, result: Layout, joined: str) -> str:
+        builder, product, grid = self.planner.builder, self.product, self.grid
+        name = product.name
+        moves: list[Move] = []
+        gathered = None
+        out = in_place or builder.add(joined, result, "value", name)
+        if grid.k > 1:
+            gathered = builder.add(f"{name}.gathered", result, "scratch", name, slots=grid.k - 1)
+            moves.append(Gather(partial, gathered, out, grid.k, grid.c))
+        residual = None
+        if product.residual is not None:
+            held = self.planner.needed(product.residual, self.parts[0].groups)
+            residual, brought = builder.bring(held, result, f"{name}.residual", name)
+            moves += brought
+        builder.exchange(f"{name}.partials", moves)
+        bias = self._bias(bias_layout(result))
+        kernel = root_kernel(product)
+        cycles = cost.root(kernel, result.row.largest(), result.column.largest() // MICRO, grid.k - 1)
+        builder.call(
+            f"{name}.root",
+            kernel,
+            (out, partial, gathered, bias, residual),
+            float(cycles),
+            {"remote": grid.k - 1},
+        )
+        return out

@@ -1,0 +1,230 @@
+"""Operations that only say where elements stand: reshape, transpose, slice, concat, cast, broadcasting.
+
+What changes nothing in the matrix a buffer holds is a view of the buffer. Everything else is a list of
+element numbers that is rearranged when somebody needs it; views of views are one rearrangement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import UnsupportedError
+from ...graph import Operation, Value
+from ...tensor_type import TensorType
+from .attributes import integer
+from .groups import Groups, padded_columns
+from .layout import MICRO, Layout, spread
+from .rearrange import real_columns, rearrange
+from .steps import Held, Report, WeightUse
+from .support import matrix_view
+
+if TYPE_CHECKING:
+    from .planner import Planner
+
+VIEWS = ("reshape", "transpose", "slice", "concat", "cast")
+
+Array = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class View:
+    """Elements of other values, one after another in the order of `bases`.
+
+    Attributes:
+        index: element number for each element of the view, of the view's shape.
+    """
+
+    bases: tuple[Value, ...]
+    index: Array
+
+
+def plan_view(planner: Planner, operation: Operation) -> None:
+    """Record the view; nothing moves yet unless its operands may change."""
+    operands = operation.operands
+    if operation.name == "cast" or _same_matrix(operation):
+        held = planner.lies_or_view(operands[0])
+        if isinstance(held, Held):
+            planner.leave(operation.result, held)
+            planner.keep(operands[0], operation.result)
+            return
+    window = _window(planner, operation)
+    if window is not None:
+        planner.leave(operation.result, window)
+        planner.keep(operands[0], operation.result)
+        return
+    view = _compose(planner, operands, _numbers(operation))
+    planner.leave_view(operation.result, view)
+
+
+def _same_matrix(operation: Operation) -> bool:
+    x, result = operation.operands[0], operation.result
+    return operation.name == "reshape" and matrix_view(x.type.shape) == matrix_view(result.type.shape)
+
+
+def _window(planner: Planner, operation: Operation) -> Held | None:
+    """A slice of whole records of the last axis, as columns of the buffer."""
+    if operation.name != "slice":
+        return None
+    x = operation.operands[0]
+    rank = len(x.type.shape)
+    axis, start, stop = (integer(operation, key) for key in ("axis", "start", "stop"))
+    held = planner.lies_or_view(x)
+    if axis % rank != rank - 1 or not isinstance(held, Held) or held.groups is not None:
+        return None
+    start, stop, _ = slice(start, stop).indices(x.type.shape[-1])
+    if start % MICRO or (stop % MICRO and stop != x.type.shape[-1]):
+        return None
+    if planner.builder.layout(held.buffer).order != "a16":
+        return None
+    return Held(held.buffer, held.column + start, stop - start)
+
+
+def _numbers(operation: Operation) -> Array:
+    """Element numbers of the result among the operands' elements, one operand after another."""
+    arrays, first = [], 0
+    for value in operation.operands:
+        size = int(np.prod(value.type.shape, dtype=np.int64))
+        arrays.append(np.arange(first, first + size, dtype=np.int64).reshape(value.type.shape))
+        first += size
+    if operation.name in ("reshape", "cast"):
+        return arrays[0].reshape(operation.result.type.shape)
+    if operation.name == "transpose":
+        return arrays[0].transpose(operation.attributes["permutation"])  # type: ignore[arg-type]
+    axis = integer(operation, "axis")
+    if operation.name == "concat":
+        return np.concatenate(arrays, axis=axis)
+    cut: list[slice] = [slice(None)] * arrays[0].ndim
+    cut[axis] = slice(integer(operation, "start"), integer(operation, "stop"))
+    return arrays[0][tuple(cut)]
+
+
+def _compose(planner: Planner, operands: tuple[Value, ...], numbers: Array) -> View:
+    """A view of views, in terms of values that lie somewhere."""
+    bases: list[Value] = []
+    first: dict[int, int] = {}
+    size = 0
+    renumber = []
+    for value in operands:
+        known = planner.lies_or_view(value)
+        inner = known.bases if isinstance(known, View) else (value,)
+        local = []
+        for base in inner:
+            if base.id not in first:
+                first[base.id] = size
+                bases.append(base)
+                size += int(np.prod(base.type.shape, dtype=np.int64))
+            local.append(first[base.id])
+        if isinstance(known, View):
+            sizes = [int(np.prod(base.type.shape, dtype=np.int64)) for base in inner]
+            starts = np.cumsum([0, *sizes])
+            flat = known.index.reshape(-1)
+            owner = np.searchsorted(starts, flat, side="right") - 1
+            renumber.append(flat - starts[owner] + np.array(local)[owner])
+        else:
+            count = int(np.prod(value.type.shape, dtype=np.int64))
+            renumber.append(np.arange(count, dtype=np.int64) + local[0])
+    return View(tuple(bases), np.concatenate(renumber)[numbers])
+
+
+def materialise(planner: Planner, value: Value, view: View, groups: Groups | None) -> Held:
+    """Bring a view into a buffer of its own, spread over all tiles."""
+    rows, columns = matrix_view(value.type.shape)
+    index = np.full((rows, padded_columns(columns, groups)), -1, dtype=np.int64)
+    index[:, real_columns(index.shape[1], groups)] = view.index.reshape(rows, columns)
+    layout = spread_widely(rows, index.shape[1], planner.builder.tiles)
+    sources = [planner.needed(base, planner.groups_as_held(base)) for base in view.bases]
+    buffer = rearrange(planner.builder, sources, index, layout, value.name, value.name)
+    planner.builder.report(Report(value.name, f"rearranged into {layout.describe()}", {}, 0))
+    return Held(buffer, 0, index.shape[1], groups)
+
+
+def spread_widely(rows: int, columns: int, tiles: int) -> Layout:
+    """As `spread`, with columns cut too where the rows alone would leave most tiles idle."""
+    from .layout import Axis, Level
+
+    groups = -(-columns // MICRO)
+    across = max(1, min(groups, tiles // rows)) if rows < tiles else 1
+    if across == 1:
+        return spread(rows, columns, tiles)
+    return Layout(
+        "a16",
+        Axis(rows, 1, (Level(rows, across),)),
+        Axis(columns, MICRO, (Level(across, 1),)),
+        rows * across,
+    )
+
+
+def regrouped(planner: Planner, value: Value, groups: Groups | None) -> Held:
+    """A value with its columns padded in another way."""
+    numbers = np.arange(int(np.prod(value.type.shape, dtype=np.int64)), dtype=np.int64)
+    view = View((value,), numbers.reshape(value.type.shape))
+    return materialise(planner, value, view, groups)
+
+
+def stored_constant(planner: Planner, value: Value, groups: Groups | None) -> Held:
+    """A constant that is an operand like any other: spread over all tiles."""
+    rows, columns = matrix_view(value.type.shape)
+    iterations = planner.iterations_of(value)
+    use = WeightUse(
+        (planner.constant(value),),
+        (rows, columns),
+        column_groups=(groups,),
+        broadcast=value.type.shape,
+        iterations=iterations,
+    )
+    layout = spread(rows, padded_columns(columns, groups), planner.builder.tiles)
+    buffer = planner.builder.weight(value.name, use, layout, value.name)
+    if iterations > 1:
+        current = planner.builder.add(f"{value.name}.current", layout, "scratch", value.name)
+        from . import cost
+
+        words = int(layout.bytes.max()) // 8
+        cycles = float(cost.kernel("copy_u64", words=words))
+        planner.builder.call(f"{value.name}.current", "copy_u64", (current, buffer), cycles)
+        buffer = current
+    return planner.builder.held(buffer, groups=groups)
+
+
+def broadcast(planner: Planner, value: Value, operation: Operation) -> Value:
+    """A value as the operation's result shape has it."""
+    return _derived(planner, value, operation.result.type.shape, operation)
+
+
+def batch_operands(planner: Planner, operation: Operation) -> tuple[Value, Value]:
+    """The operands of a product with equal batch axes."""
+    a, b = operation.operands
+    if len(b.type.shape) == 2:
+        return a, b
+    batch = operation.result.type.shape[:-2]
+    return (
+        _derived(planner, a, (*batch, *a.type.shape[-2:]), operation),
+        _derived(planner, b, (*batch, *b.type.shape[-2:]), operation),
+    )
+
+
+def _derived(planner: Planner, value: Value, shape: tuple[int, ...], operation: Operation) -> Value:
+    """`value` broadcast to `shape`, as a value of its own."""
+    if value.type.shape == shape:
+        return value
+    numbers = np.arange(int(np.prod(value.type.shape, dtype=np.int64)), dtype=np.int64)
+    index = np.broadcast_to(numbers.reshape(value.type.shape), shape)
+    name = f"{operation.result.name}.{value.name}"
+    derived = Value(planner.fresh_id(), TensorType(shape, value.type.dtype), name)
+    if matrix_view(value.type.shape) == matrix_view(shape):
+        planner.alias(derived, value)
+        return derived
+    planner.leave_view(derived, _compose(planner, (value,), index))
+    return derived
+
+
+def too_many(operation: Operation, batch: int, tiles: int) -> UnsupportedError:
+    """What to say of a batch that has more products than there are tiles."""
+    return UnsupportedError(
+        f"{operation.result.name}: {batch:,} products of computed operands on {tiles:,} tiles",
+        where=operation.location or None,
+        hint=f"use at least {batch:,} tiles, or a smaller batch",
+    )

@@ -39,5 +39,5 @@ def test_a_row_that_is_one_event_late_is_named(monkeypatch: pytest.MonkeyPatch) 
         return programs
 
     monkeypatch.setattr(passes, "assemble_programs", late)
-    with pytest.raises(ScheduleError, match=r"matmul_\d\.\w+: \d+ conflicts\n    tile \d+, event \d+"):
+    with pytest.raises(ScheduleError, match=r"gelu_0\.\w+: \d+ conflicts\n    tile \d+, event \d+"):
         tw.compile(network(), tiles=24, check=True)

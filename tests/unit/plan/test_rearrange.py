@@ -43,7 +43,7 @@ def carried_out(builder: Builder, sources: dict[str, list[np.ndarray]], out: str
 
 @given(data=st.data(), rows=st.integers(1, 12), columns=st.integers(1, 40), tiles=st.integers(1, 5))
 def test_any_index(data: st.DataObject, rows: int, columns: int, tiles: int) -> None:
-    builder = Builder(16, 0.0)
+    builder = Builder(64, 0.0)
     sources, memory, values = [], {}, []
     for number in range(data.draw(st.integers(1, 2))):
         m, n = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 40))

@@ -6,7 +6,7 @@ import pytest
 
 from tilewright.errors import LinkError
 from tilewright.ipu21.isa import build, csrs
-from tilewright.ipu21.kernels import ACTIVE_SOURCES, CODE_END, IDLE_SOURCES, link_kernels
+from tilewright.ipu21.kernels import CODE_END, COMPUTING, IDLE, link_kernels
 from tilewright.ipu21.machine.memory import ENTRY_POINT, IMAGE_BASE
 from tilewright.ipu21.simulator.single import run_function
 from tilewright.ipu21.simulator.stops import StopKind
@@ -51,7 +51,7 @@ def seeded(seed: int) -> tuple[int, int]:
 
 
 def test_start_of_a_computing_tile() -> None:
-    image = link_kernels(ACTIVE_SOURCES, {"tile_program": PROGRAM})
+    image = link_kernels((*COMPUTING, "gemm_f16"), {"tile_program": PROGRAM})
     assert image.entry == ENTRY_POINT
     tile = loaded(image, physical=1291)
     to_barrier(tile, 3)
@@ -103,7 +103,7 @@ def test_follower_sits_out_two_barriers() -> None:
 
 
 def test_images_begin_with_the_launch_slot_and_fit_their_element() -> None:
-    for names in (ACTIVE_SOURCES, IDLE_SOURCES):
+    for names in (COMPUTING, IDLE):
         image = link_kernels(names, {"tile_program": PROGRAM})
         assert image.segments[0].address == IMAGE_BASE
         assert image.segments[0].data[:4] == (0x19E00000).to_bytes(4, "little")

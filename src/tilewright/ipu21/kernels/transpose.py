@@ -195,12 +195,12 @@ def _supervisor() -> tuple[str, ...]:
         "add %whole, %tiles, 5",
         "mul %whole, %whole, %sixth",
         "shr %whole, %whole, 18",
-        f"mul %whole, %whole, {_slots(False)}",
+        f"mul %whole, %whole, {_slots(False, True)}",
         "shl %tiles, %tiles, 1",
         "add %tiles, %tiles, 5",
         "mul %tiles, %tiles, %sixth",
         "shr %tiles, %tiles, 18",
-        f"mul %tiles, %tiles, {_slots(True)}",
+        f"mul %tiles, %tiles, {_slots(True, True)}",
         "cmpult %whole, %whole, %tiles",
         "setzi $m9, .Ltranspose_halves",
         "setzi %tile_wise, .Ltranspose_whole",
@@ -241,7 +241,8 @@ def _supervisor() -> tuple[str, ...]:
     )
 
 
-def _slots(halved: bool, paced: bool = True) -> int:
+@cache
+def _slots(halved: bool, paced: bool) -> int:
     """Slots of a worker per tile that follows another one above it."""
     tile = _tile(halved, paced)
     return len(tile) + ((2 if halved else 4) - 1) * len(_columns(paced)) + len(_next("", halved))
@@ -268,34 +269,30 @@ def is_apart(x: int, out: int, row_tiles: int, column_tiles: int, x_stride: int,
     return x_end >> BLOCK_SHIFT < out >> BLOCK_SHIFT or out_end >> BLOCK_SHIFT < x >> BLOCK_SHIFT
 
 
-def _cycles(row_tiles: int, column_tiles: int, apart: bool) -> int:
-    tiles = row_tiles * column_tiles
-    halved = not apart or not ceil_div(tiles, 6) * _slots(False) < ceil_div(2 * tiles, 6) * _slots(True)
-    step = 3 if halved else 6
-    start = _start(halved, apart)
-    if column_tiles == 0:
-        return call_cycles(_supervisor()) + WORKER_SLOTS * 5
-    busiest = 0
-    for first in range(step):
-        slots = len(start) + 1
-        left = row_tiles - 1 - first
-        for column in range(column_tiles):
-            while left >= 0:
-                slots += _slots(halved, apart)
-                left -= step
-            slots += len(_WRAP) + 1
-            left += row_tiles
-            if column < column_tiles - 1:
-                slots += 1 if left >= 0 else 2
-        busiest = max(busiest, slots + 2)
-    return call_cycles(_supervisor()) + WORKER_SLOTS * busiest
-
-
 def cycles(
     row_tiles: Any, column_tiles: Any, x_stride: Any = 0, out_stride: Any = 0, apart: Any = True
 ) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays. `apart`: see `is_apart`."""
-    return np.vectorize(_cycles, otypes=[np.int64])(row_tiles, column_tiles, apart)
+    high, wide = np.asarray(row_tiles, dtype=np.int64), np.asarray(column_tiles, dtype=np.int64)
+    tiles = high * wide
+    whole = ceil_div(tiles, 6) * _slots(False, True) < ceil_div(2 * tiles, 6) * _slots(True, True)
+    pairs = np.where(apart, _busiest(high, wide, True, True), _busiest(high, wide, True, False))
+    slots = np.where(whole & np.asarray(apart), _busiest(high, wide, False, True), pairs)
+    return call_cycles(_supervisor()) + WORKER_SLOTS * np.where(wide > 0, slots, 5)
+
+
+def _busiest(high: Any, wide: Any, halved: bool, paced: bool) -> Any:
+    """Slots of the busiest worker, for at least one column of tiles."""
+    step = 3 if halved else 6
+    fixed = len(_start(halved, paced)) + 3
+    slots = np.zeros(np.broadcast(high, wide).shape, dtype=np.int64)
+    for first in range(step):
+        tiles = np.maximum(ceil_div(high * wide - first, step), 0)
+        # Columns of tiles after the first in which the worker has none: it goes on to the next one.
+        passed = np.where(high < step, wide - 1 - (tiles - (first < high)), 0)
+        busy = fixed + tiles * _slots(halved, paced) + wide * (len(_WRAP) + 1) + (wide - 1) + passed
+        slots = np.maximum(slots, busy)
+    return slots
 
 
 def reference(x: Halves) -> Halves:

@@ -14,6 +14,7 @@ _TYPES = {
     "m": "int64[:,::1]",
     "s": "int32[:,::1]",
     "u": "uint8[:,::1]",
+    "w": "uint32[::1]",
     "2": "UniTuple(int64, 2)",
     "3": "UniTuple(int64, 3)",
     "-": "void",
@@ -27,7 +28,8 @@ def compiled(function: Callable[..., Any], result: str, arguments: str) -> Calla
         function: plain Python; what it calls must be compiled too and defined in the same file, because
             numba's cache notices changes of that file only.
         result, arguments: one letter each: i integer, b boolean, v and m contiguous int64 arrays of one and
-            two dimensions, s and u int32 and uint8 arrays of two, 2 and 3 tuples of integers, - nothing.
+            two dimensions, s and u int32 and uint8 arrays of two, w uint32 arrays of one, 2 and 3 tuples of
+            integers, - nothing.
     """
     signature = f"{_TYPES[result]}({', '.join(_TYPES[letter] for letter in arguments)})"
     try:

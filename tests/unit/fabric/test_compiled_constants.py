@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.ipu21.fabric import items, placement, sequence
+from tilewright.ipu21.fabric import encoding, items, placement, sequence
 from tilewright.ipu21.machine import topology
 
 pytestmark = pytest.mark.unit
@@ -16,3 +16,9 @@ def test_copies_equal_their_originals() -> None:
     assert topology.MUX_NEUTRAL == sequence._NEUTRAL
     kinds = (sequence._MUX, sequence._POINTER, sequence._FORMAT, sequence._MUXPAIR, sequence._CONTINUE)
     assert kinds == (items.MUX, items.POINTER, items.FORMAT, items.MUXPAIR, items.CONTINUE)
+    columns = (sequence.KIND, sequence.EVENTS, sequence.ADDRESS, sequence.CONTROL)
+    copies = (encoding._OP_KIND, encoding._OP_EVENTS, encoding._OP_ADDRESS, encoding._OP_CONTROL)
+    assert columns == copies
+    assert (sequence.MUX_WRITE, sequence.POINTER_WRITE) == (encoding._OP_MUX, encoding._OP_POINTER)
+    assert (sequence.IDLE, sequence.START) == (encoding._IDLE, encoding._START)
+    assert (sequence.MUX_BITS, sequence.POINTER_BITS) == (encoding._MUX_BITS, encoding._POINTER_BITS)

@@ -5,88 +5,128 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..isa.forms import Form, Operand, form
-from .sequence import (
-    ADDRESS,
-    CONTROL,
-    EVENTS,
-    IDLE,
-    KIND,
-    MUX_BITS,
-    MUX_WRITE,
-    POINTER_BITS,
-    POINTER_WRITE,
-    START,
-)
+from ...compiled import compiled
+from ..isa.forms import form
 
-_DELAY = form("delay zimm19")
-_DELAYPIC = form("delaypic count, picSel, picValue")
-_DELAYXPIC = form("delayxpic count, xpicSel, xpicValue")
-_SEND = form("send count, srcWord, sctl")
-_SENDOFF = form("sendoff count, srcDelta, sctl")
-_SENDPIC = form("sendpic count, ctlSel, ctlValue")
-_SENDPICP = form("sendpicp count, srcWord, sctl, picSel")
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint32]
+
+_DELAY, _DELAYPIC, _DELAYXPIC, _SEND, _SENDOFF, _SENDPIC, _SENDPICP = range(7)
+_COUNT, _ITEM, _CONTROL, _SELECT, _VALUE, _MUX_SELECT, _MUX, _DELTA = range(8)
+"""Fields of the instructions: SELECT and VALUE are those of the pointer, or of whatever `sendpic` writes."""
+_FORMS = (
+    ("delay zimm19", (_COUNT,)),
+    ("delaypic count, picSel, picValue", (_COUNT, _SELECT, _VALUE)),
+    ("delayxpic count, xpicSel, xpicValue", (_COUNT, _MUX_SELECT, _MUX)),
+    ("send count, srcWord, sctl", (_COUNT, _ITEM, _CONTROL)),
+    ("sendoff count, srcDelta, sctl", (_COUNT, _DELTA, _CONTROL)),
+    ("sendpic count, ctlSel, ctlValue", (_COUNT, _SELECT, _VALUE)),
+    (
+        "sendpicp count, srcWord, sctl, picSel",
+        (_COUNT, _ITEM, _CONTROL, _SELECT, _MUX_SELECT, _MUX, _VALUE),
+    ),
+)
+"""Each instruction with the fields of its operands, in the order above."""
+
 _RETURN = form("br $mSrc0").fixed | 10 << 20
 """`br $m10`: back to the supervisor program."""
 
-
-def _place(operand: Operand, value: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The word's bits for each value; every value must be legal."""
-    if value.size and (int(value.min()) < operand.minimum or int(value.max()) > operand.maximum):
-        raise AssertionError(f"{operand.name} out of range")  # a defect of the composer, not of its input
-    bits = np.zeros(value.shape, dtype=np.int64)
-    for lsb, width, value_lsb in operand.pieces:
-        bits |= ((value >> value_lsb) & ((1 << width) - 1)) << lsb
-    return bits
+# Copies of columns and kinds of `sequence`: a compiled loop's cache would not notice a change in another
+# file. A test holds them equal.
+_OP_KIND, _OP_EVENTS, _OP_ADDRESS, _OP_CONTROL, _OP_MUX, _OP_POINTER = range(6)
+_IDLE, _START = 0, 1
+_MUX_BITS, _POINTER_BITS = 13, 18
 
 
-def _words(instruction: Form, *values: NDArray[np.int64], payload: bool = False) -> NDArray[np.int64]:
-    """One word of every instruction: the first, or the payload."""
-    word = np.full(values[0].shape, 0 if payload else instruction.fixed, dtype=np.int64)
-    for operand, value in zip(instruction.operands, values, strict=True):
-        if operand.word == int(payload):
-            word |= _place(operand, value)
-    return word
+def _tables() -> tuple[Ints, Ints]:
+    """All operand pieces, [form, field, word, lsb, width, value lsb, maximum], and the first of each form."""
+    pieces: list[tuple[int, ...]] = []
+    first: list[int] = []
+    for number, (text, fields) in enumerate(_FORMS):
+        first.append(len(pieces))
+        for operand, field in zip(form(text).operands, fields, strict=True):
+            assert operand.minimum == 0, "no field of an exchange instruction is signed"
+            for lsb, width, value_lsb in operand.pieces:
+                pieces.append((number, field, operand.word, lsb, width, value_lsb, operand.maximum))
+    table = np.array(pieces, dtype=np.int64)
+    heads = np.array([*first, len(pieces)], dtype=np.int64)
+    return table, heads
 
 
-def encode_operations(
-    ops: NDArray[np.int64], offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+_PIECES, _HEADS = _tables()
+_FIXED = np.array([form(text).fixed for text, _ in _FORMS], dtype=np.int64)
+
+
+def _encode_python(
+    ops: NDArray[np.int64],
+    offsets: Ints,
+    pieces: NDArray[np.int64],
+    heads: Ints,
+    fixed: Ints,
+    ending: int,
+    words: Words,
+    word_offsets: Ints,
+) -> int:
+    """Fill words and word offsets; the first operation with a field out of range, or -1."""
+    at = 0
+    fields = np.zeros(8, np.int64)
+    for row in range(len(offsets) - 1):
+        word_offsets[row] = at
+        for i in range(offsets[row], offsets[row + 1]):
+            mux, pointer, kind = ops[i, _OP_MUX], ops[i, _OP_POINTER], ops[i, _OP_KIND]
+            fields[0] = ops[i, _OP_EVENTS] - 1
+            fields[1] = ops[i, _OP_ADDRESS] >> (3 if ops[i, _OP_CONTROL] & 4 else 2)
+            fields[2] = ops[i, _OP_CONTROL]
+            fields[3], fields[4] = pointer >> _POINTER_BITS, pointer & (1 << _POINTER_BITS) - 1
+            fields[5], fields[6] = mux >> _MUX_BITS, mux & (1 << _MUX_BITS) - 1
+            if mux >= 0 and pointer >= 0:
+                number = 6
+            elif kind == _IDLE:
+                number = 1 if pointer >= 0 else 2 if mux >= 0 else 0
+            elif kind == _START:
+                number = 3
+            elif mux < 0 and pointer < 0:
+                number = 4
+            else:
+                number = 5
+                if mux >= 0:
+                    fields[3], fields[4] = fields[5], fields[6]
+                else:
+                    fields[3] += 2
+            first, second = fixed[number], 0
+            for k in range(heads[number], heads[number + 1]):
+                value = fields[pieces[k, 1]]
+                if value < 0 or value > pieces[k, 6]:
+                    return i
+                bits = (value >> pieces[k, 5] & (1 << pieces[k, 4]) - 1) << pieces[k, 3]
+                if pieces[k, 2]:
+                    second |= bits
+                else:
+                    first |= bits
+            words[at] = first
+            at += 1
+            if number == 6:
+                words[at] = second
+                at += 1
+        words[at] = ending
+        at += 1
+    word_offsets[len(offsets) - 1] = at
+    return -1
+
+
+_encode = compiled(_encode_python, "i", "mvmvviwv")
+
+
+def encode_operations(ops: NDArray[np.int64], offsets: Ints) -> tuple[Words, Ints]:
     """Words of the rows whose operations are `ops[offsets[i]:offsets[i+1]]`, each ended by `br $m10`.
 
     Returns (words, word offsets [rows + 1]).
     """
-    kind, mux, pointer = ops[:, KIND], ops[:, MUX_WRITE], ops[:, POINTER_WRITE]
-    count = ops[:, EVENTS] - 1
-    item = ops[:, ADDRESS] >> np.where(ops[:, CONTROL] & 4, 3, 2)
-    control = ops[:, CONTROL]
-    both = (mux >= 0) & (pointer >= 0)
+    double = np.count_nonzero((ops[:, _OP_MUX] >= 0) & (ops[:, _OP_POINTER] >= 0))
     rows = len(offsets) - 1
-    row = np.repeat(np.arange(rows), np.diff(offsets))
-    size = 1 + both.astype(np.int64)
-    at = np.concatenate([[0], np.cumsum(size)])
-    place = at[:-1] + row
-    word_offsets = at[offsets] + np.arange(rows + 1)
-    words = np.zeros(int(word_offsets[-1]), dtype=np.uint32)
-    words[word_offsets[1:] - 1] = _RETURN
-
-    idle = kind == IDLE
-    mux_value, mux_select = mux & (1 << MUX_BITS) - 1, mux >> MUX_BITS
-    value, select = pointer & (1 << POINTER_BITS) - 1, pointer >> POINTER_BITS
-
-    def fill(chosen: NDArray[np.bool_], instruction: Form, *fields: NDArray[np.int64]) -> None:
-        words[place[chosen]] = _words(instruction, *(field[chosen] for field in fields))
-
-    fill(idle & (mux < 0) & (pointer < 0), _DELAY, count)
-    fill(idle & (mux < 0) & (pointer >= 0), _DELAYPIC, count, select, value)
-    fill(idle & (mux >= 0) & (pointer < 0), _DELAYXPIC, count, mux_select, mux_value)
-    fill(kind == START, _SEND, count, item, control)
-    run = ~idle & (kind != START)
-    fill(run & (mux < 0) & (pointer < 0), _SENDOFF, count, np.zeros_like(count), control)
-    fill(run & (mux >= 0) & (pointer < 0), _SENDPIC, count, mux_select, mux_value)
-    fill(run & (mux < 0) & (pointer >= 0), _SENDPIC, count, 2 + select, value)
-    pair = (count, item, control, np.zeros_like(count), np.zeros_like(count), mux_value, value)
-    chosen = tuple(field[both] for field in pair)
-    words[place[both]] = _words(_SENDPICP, *chosen)
-    words[place[both] + 1] = _words(_SENDPICP, *chosen, payload=True)
+    words = np.empty(len(ops) + int(double) + rows, dtype=np.uint32)
+    word_offsets = np.zeros(rows + 1, dtype=np.int64)
+    bad = _encode(ops, offsets, _PIECES, _HEADS, _FIXED, _RETURN, words, word_offsets)
+    # Only a defect of the composer, not of its input, gives a field that is out of range.
+    assert bad < 0, f"operation {ops[bad].tolist()} cannot be encoded"
     return words, word_offsets

@@ -17,10 +17,8 @@ from .orders import candidates
 from .pairing import early
 from .transfers import TILE_IDS
 
-_GOOD_ENOUGH = 1.02
-"""Length over bound at which no further placement is tried."""
-_LATER_ENOUGH = ((300_000, 1e9), (100_000, 1.10), (50_000, 1.05))
-"""(receivers placed by all that was tried after the first, length over bound that is good enough then)."""
+_ENOUGH = ((300_000, 1e9), (100_000, 1.10), (50_000, 1.05), (0, 1.02))
+"""(receivers placed by all that was tried, length over bound at which nothing more is tried then)."""
 
 _LIMITS, _PATIENCE, _EASE = (1.0, 1.03), (0.25, 0.1, 0.5, 0.02, 1.0), (40, 100, 15)
 """Parameters of the sweeps tried: length aimed at and patience over the bound, ease in percent. Measured: the
@@ -54,6 +52,7 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
     Each variant is placed in one way; the effort then goes to other placements of them, best first.
     """
     best: Found | None = None
+    effort = 0
     reached: list[tuple[int, int, _Tables]] = []
     for messages in variants:
         least = lower_bound(messages)
@@ -62,13 +61,13 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
         tables = _Tables(messages, bound, waits(messages) if forwarding else None)
         shortest = 1 << 62
         for leaves, horizon in tables.first():
+            effort += len(leaves)
             shortest = min(shortest, horizon)
             if best is None or horizon < best.horizon:
                 best = Found(messages, leaves, horizon)
-            if best.horizon <= _GOOD_ENOUGH * bound:
+            if best.horizon <= _enough(effort) * bound:
                 return best
         reached.append((shortest, least, tables))
-    effort = 0
     for _, least, tables in sorted(reached, key=lambda entry: entry[0]):
         if best is not None and least >= best.horizon:
             continue
@@ -76,11 +75,14 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
             effort += len(leaves)
             if best is None or horizon < best.horizon:
                 best = Found(tables.messages, leaves, horizon)
-            enough = next((ratio for spent, ratio in _LATER_ENOUGH if effort >= spent), _GOOD_ENOUGH)
-            if best.horizon <= enough * bound:
+            if best.horizon <= _enough(effort) * bound:
                 return best
     assert best is not None, "there is a variant, and every variant can be placed"
     return best
+
+
+def _enough(effort: int) -> float:
+    return next(ratio for spent, ratio in _ENOUGH if effort >= spent)
 
 
 def element_unions(messages: Messages) -> tuple[Ints, Ints]:

@@ -19,10 +19,10 @@ from .transfers import TILE_IDS
 _COLOUR_CELLS = 1 << 24
 """Endpoints times colours above which colouring is not tried (its table would be large and slow)."""
 
-_ROUND, _ONE_ROUND = 64, 128
+_ROUND, _ONE_ROUND = 32, 64
 """Messages per tile and round, and how many still make one round, see `_rounds`."""
 _EVEN = 0.9
-"""Mean load over the busiest tile's from which on all tiles count as busy; colours come first then."""
+"""Mean load over the busiest, and shortest message over the longest, from which on colours come first."""
 _SENDER_SHARES = (0.4, 0.7, 1.0)
 """Shares of the bound that a sender's lane may be filled to by sending multicasts in parts."""
 
@@ -42,13 +42,18 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
     whole = np.ones(len(receivers), dtype=np.int64)
     single = bool((receivers == 1).all())
     most = max(sent.max(), received.max())
-    tight = single and all(_EVEN * most <= load[load > 0].mean() for load in (sent, received))
+    tight = single and _EVEN * messages.items.max() <= messages.items.min()
+    tight = tight and all(_EVEN * most <= load[load > 0].mean() for load in (sent, received))
     if tight:
         for order in _coloured(messages):
             yield order, whole
-    by_load = np.lexsort((-messages.items, -busiest, _rounds(messages)))
+    rounds = _rounds(messages)
+    # One key instead of two or three: large phases are sorted much faster so.
+    idle = (busiest.max() - busiest).astype(np.int64)
+    shorter = messages.items.max() - messages.items
+    by_load = np.argsort(rounds << 48 | idle << 16 | shorter, kind="stable")
     yield by_load, whole
-    yield np.lexsort((-messages.items, _rounds(messages))), whole
+    yield np.argsort(rounds << 48 | shorter, kind="stable"), whole
     if single:
         for order in () if tight else _coloured(messages):
             yield order, whole
@@ -76,8 +81,7 @@ def _rounds(messages: Messages) -> NDArray[np.int64]:
     if degree <= _ONE_ROUND:
         return np.zeros(len(messages.source), dtype=np.int64)
     count = -(-degree // _ROUND)
-    shuffled = np.argsort(scattered(len(messages.source)), kind="stable")
-    order = shuffled[np.argsort(messages.source[shuffled], kind="stable")]
+    order = np.argsort(messages.source << 32 | scattered(len(messages.source)), kind="stable")
     sent = np.bincount(messages.source, minlength=TILE_IDS)
     first = np.cumsum(sent) - sent
     source = messages.source[order]

@@ -28,8 +28,9 @@ from ...compiled import compiled
 # notice a change in another file. A test holds them equal.
 _GUARD = 5
 _POINTER = 52
-LOOK_BACK = 128
-"""Gaps are sought among the latest so many windows of a tile, lest the search grow with the phase."""
+LOOK_BACK, LOOK_BACK_EVENTS = 64, 256
+"""Gaps are sought among the latest so many windows of a tile, lest the search grow with the phase, but in at
+least so many events: routes differ by up to 190."""
 
 _REACH = 104
 """Events after its end by which a window's last store, with the guard, is over: 52 + 2 * 22 + 5, and some."""
@@ -247,7 +248,12 @@ def _recent_python(windows: Windows, low: int, high: int) -> tuple[int, int]:
     has to do with."""
     if high - low <= LOOK_BACK:
         return low, 0
-    return high - LOOK_BACK, windows[high - LOOK_BACK, 0] + _REACH
+    first = high - LOOK_BACK
+    if windows[high - 1, 0] - windows[first, 0] < LOOK_BACK_EVENTS:
+        first = max(high - LOOK_BACK_EVENTS, low)
+        if first == low:
+            return low, 0
+    return first, windows[first, 0] + _REACH
 
 
 _recent = compiled(_recent_python, "2", "sii")

@@ -170,7 +170,10 @@ def _refuse_forwarding(
     if not len(begin):
         return
     read = source * _BASE + address
-    after = np.searchsorted(begin, read + 4 * words, side="left")
+    after = np.empty(len(read), dtype=np.int64)
+    # In order, since looking up values in order is much faster.
+    order = np.argsort(read + 4 * words)
+    after[order] = np.searchsorted(begin, (read + 4 * words)[order], side="left")
     hit = (after > 0) & (end[np.maximum(after - 1, 0)] > read)
     if hit.any():
         at = int(np.argmax(hit))

@@ -58,6 +58,11 @@ def show_explanation(out: Console, result: Mapping[str, Any]) -> None:
         out,
         [
             ("operation", result["expression"] or result["operation"]),
+            *(
+                [("done as", f"part of {result['part_of']}, whose numbers these are")]
+                if result["part_of"]
+                else []
+            ),
             ("predicted", f"{predicted} cycles"),
             *(
                 []

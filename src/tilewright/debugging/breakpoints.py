@@ -92,6 +92,8 @@ def operation_of(package: Package, step: int) -> str:
 
 
 def _first_step(package: Package, name: str) -> int:
+    program = package.debug.program if package.debug is not None else None
+    name = program.doing(name) if program is not None else name
     operations = [operation_of(package, step) for step in range(len(package.profile.steps))]
     if name not in operations or not name:
         known = list(dict.fromkeys(filter(None, operations)))

@@ -260,8 +260,7 @@ class Inspection:
     ) -> tuple[NDArray[np.float32], float | NDArray[np.float64]] | None:
         graph, unknown = (self._graph, set[str]()) if self._graph is not None else package_graph(self.package)
         program = self.package.debug.program if self.package.debug is not None else None
-        splits = {item.name: item.splits for item in program.operations} if program is not None else {}
-        reference = OperatorReference(graph, splits, unknown)
+        reference = OperatorReference(graph, program.splits() if program is not None else {}, unknown)
         reference.begin()
         for key, array in self.inputs.items():
             given = np.asarray(array, np.float32)

@@ -126,8 +126,7 @@ class OperatorChecker:
         self._device = device
         self._engines = engines
         self._order = StepOrder(package)
-        splits = {operation.name: operation.splits for operation in self._program.operations}
-        self._reference = OperatorReference(found, splits, unknown)
+        self._reference = OperatorReference(found, self._program.splits(), unknown)
         self._inputs: Mapping[str, ArrayLike] = {}
         self.report = OperatorReport()
         self.report.unkept = self._unkept()
@@ -186,7 +185,7 @@ class OperatorChecker:
         binding, name = value.binding, value.binding.name
         memory = memory_of(self._device)
         iteration = self._iteration(place.step, place.instance)
-        self._reference.enter(iteration, name)
+        self._reference.enter(iteration, value.owner if value.copy else name)
         expected = self._expected(value, iteration)
         if expected is None:
             self.report.skipped[name] = "its operands are not known here"
@@ -209,7 +208,10 @@ class OperatorChecker:
     def _expected(self, value: ValueInfo, iteration: int) -> Expected | None:
         name = value.binding.name
         if value.copy:
+            held = self._reference.values.get(name)
             seen = self._reference.seen.get(name)
+            if seen is None and held is not None:
+                seen = self._reference.resolve(held, iteration)
             return None if seen is None else Expected(seen.array, 0.0, "a copy is exact")
         if name in self._inputs:
             array = np.asarray(self._inputs[name])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from tilewright.graph import Graph, Loop, Operation, Region, TensorType, Value, 
 from tilewright.operators import operator
 from tilewright.operators.tolerance import HALF_ULP
 from tilewright.package.orders import unpack_slices
+from tilewright.package.program_info import ConstantInfo
 from tilewright.package.records import Package
 
 REPEAT = "repeat"
@@ -48,15 +50,48 @@ def package_graph(package: Package) -> tuple[Graph, set[str]]:
     def data(name: str, type_: TensorType) -> Array:
         item = bindings.get(name)
         binding = weights.get(item.binding) if item is not None else None
-        if item is None or binding is None or item.shape != type_.shape:
+        array = None
+        if item is not None and binding is not None and item.shape == type_.shape:
+            matrix = unpack_slices(binding, package.blobs[binding.blob]).reshape(binding.view)
+            array = constant_data(item, matrix.astype(np.float32))
+        if array is None:
             missing.add(name)
             return np.full(type_.shape, np.nan, np.float32)
-        array = unpack_slices(binding, package.blobs[binding.blob]).astype(np.float32)
-        # Undo the broadcast to what the operation wanted.
-        extra = array.ndim - len(type_.shape)
-        return np.asarray(array[(0,) * extra + tuple(slice(0, extent) for extent in type_.shape)])
+        return array
 
     return parse_graph(debug.graph, data, filename="graph in the package"), missing
+
+
+def constant_data(item: ConstantInfo, matrix: Array) -> Array | None:
+    """A constant out of the matrix of its weight binding; None if it cannot be there as stated."""
+    count = max(item.iterations, 1)
+    if len(matrix) % count:
+        return None
+    parts = matrix.reshape(count, -1, matrix.shape[1])
+    rows, columns = _indices(item.rows, parts.shape[1]), _indices(item.columns, parts.shape[2])
+    if rows is None or columns is None:
+        return None
+    parts = parts[:, rows][:, :, columns]
+    if item.transposed:
+        parts = parts.transpose(0, 2, 1)
+    wanted = item.broadcast or item.shape
+    if parts.size != prod(wanted) or len(item.shape) > len(wanted):
+        return None
+    whole = parts.reshape(wanted)
+    found = whole[(0,) * (whole.ndim - len(item.shape)) + tuple(slice(0, n) for n in item.shape)]
+    if found.shape != item.shape or not np.array_equal(np.broadcast_to(found, wanted), whole):
+        return None
+    return np.ascontiguousarray(found)
+
+
+def _indices(extents: tuple[int, ...], length: int) -> NDArray[np.int64] | None:
+    """What groups without their padding take of an axis; None if they leave it."""
+    if not extents:
+        return np.arange(length)
+    first, count, width, padded = extents
+    if width > padded or first + (count - 1) * padded + width > length or not 0 < count <= length:
+        return None
+    return (first + np.arange(count)[:, None] * padded + np.arange(width)).reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -143,6 +143,7 @@ def _program(out: _Meaning, program: ProgramInfo) -> None:
     out.numbers(len(program.operations))
     for operation in program.operations:
         out.text(operation.name)
+        out.text(operation.part_of)
         out.numbers(operation.splits, len(operation.plan))
         for line in operation.plan:
             out.text(line)
@@ -155,7 +156,9 @@ def _program(out: _Meaning, program: ProgramInfo) -> None:
     for constant in program.constants:
         out.text(constant.binding)
         out.text(constant.constant)
-        out.list(constant.shape)
+        out.numbers(constant.iterations, bool(constant.transposed))
+        for extents in (constant.shape, constant.rows, constant.columns, constant.broadcast):
+            out.list(extents)
     out.numbers(len(program.loops))
     for loop in program.loops:
         out.numbers(loop.first, loop.last, loop.count)

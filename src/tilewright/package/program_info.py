@@ -64,11 +64,15 @@ class StepInfo:
 
 @dataclass
 class OperationInfo:
-    """An operation of the graph: how it is done, in lines, and over how many partial sums at most."""
+    """An operation of the graph: how it is done, in lines, and over how many partial sums at most.
+
+    `part_of`: the operation whose steps do this one as well, if it has none of its own.
+    """
 
     name: str
     plan: list[str] = field(default_factory=list)
     splits: int = 1
+    part_of: str = ""
 
 
 @dataclass(eq=False)
@@ -88,11 +92,22 @@ class ValueInfo:
 
 @dataclass
 class ConstantInfo:
-    """A weight binding is the graph's constant of that name and shape, broadcast to the binding's shape."""
+    """Where a constant of the graph is in the matrix of a weight binding.
+
+    The binding's rows are `iterations` matrices below each other. In each, `rows` and `columns` (first,
+    number of groups, width of a group, its width with padding; empty: all) cut out a matrix, to be transposed
+    if `transposed`. All of them, in row-major order, are the constant broadcast to `broadcast` (empty: to
+    `shape`, its own).
+    """
 
     binding: str
     constant: str
     shape: tuple[int, ...]
+    iterations: int = 1
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+    transposed: bool = False
+    broadcast: tuple[int, ...] = ()
 
 
 @dataclass
@@ -125,3 +140,13 @@ class ProgramInfo:
     constants: list[ConstantInfo] = field(default_factory=list)
     loops: list[LoopInfo] = field(default_factory=list)
     areas: list[AreaInfo] = field(default_factory=list)
+
+    def doing(self, operation: str) -> str:
+        """The operation whose steps do an operation: itself, or the one that it is part of."""
+        known = next((item for item in self.operations if item.name == operation), None)
+        return (known.part_of or known.name) if known is not None else operation
+
+    def splits(self) -> dict[str, int]:
+        """Partial sums by operation, of what it is part of included."""
+        own = {item.name: max(item.splits, 1) for item in self.operations}
+        return {item.name: max(own[item.name], own.get(item.part_of, 1)) for item in self.operations}

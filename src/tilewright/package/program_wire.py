@@ -28,6 +28,8 @@ from .program_info import (
 from .records import SLICE, no_slices
 
 _U16 = np.dtype("<u2")
+_EXTENTS = ("shape", "rows", "columns", "broadcast")
+"""Lists of numbers of a constant."""
 
 
 def put_program(item: Any, program: ProgramInfo) -> None:
@@ -49,6 +51,7 @@ def put_program(item: Any, program: ProgramInfo) -> None:
         entry.cycles, entry.detail = float(step.cycles), step.detail
     for entry, operation in lists("operations", program.operations):
         entry.name, entry.plan, entry.splits = operation.name, operation.plan, int(operation.splits)
+        entry.partOf = operation.part_of
     end = 0
     for entry, value in lists("values", program.values):
         end += len(value.binding.slices)
@@ -58,7 +61,9 @@ def put_program(item: Any, program: ProgramInfo) -> None:
     _put_rows(item.init("slices"), [value.binding.slices for value in program.values])
     for entry, constant in lists("constants", program.constants):
         entry.binding, entry.constant = constant.binding, constant.constant
-        entry.shape = read_numbers(constant.shape)
+        entry.iterations, entry.transposed = int(constant.iterations), bool(constant.transposed)
+        for name in _EXTENTS:
+            setattr(entry, name, read_numbers(getattr(constant, name)))
     for entry, loop in lists("loops", program.loops):
         entry.first, entry.last, entry.count = int(loop.first), int(loop.last), int(loop.count)
     for entry, area in lists("areas", program.areas):
@@ -102,7 +107,9 @@ def get_program(item: Any, budget: Budget) -> ProgramInfo:
             for entry in item.steps
         ],
         operations=[
-            OperationInfo(str(entry.name), [str(line) for line in entry.plan], int(entry.splits))
+            OperationInfo(
+                str(entry.name), [str(line) for line in entry.plan], int(entry.splits), str(entry.partOf)
+            )
             for entry in item.operations
         ],
         values=[
@@ -116,7 +123,13 @@ def get_program(item: Any, budget: Budget) -> ProgramInfo:
             for entry, rows in zip(item.values, slices, strict=True)
         ],
         constants=[
-            ConstantInfo(str(entry.binding), str(entry.constant), tuple(read_numbers(entry.shape)))
+            ConstantInfo(
+                str(entry.binding),
+                str(entry.constant),
+                iterations=int(entry.iterations),
+                transposed=bool(entry.transposed),
+                **{name: tuple(read_numbers(getattr(entry, name))) for name in _EXTENTS},
+            )
             for entry in item.constants
         ],
         loops=[LoopInfo(int(entry.first), int(entry.last), int(entry.count)) for entry in item.loops],

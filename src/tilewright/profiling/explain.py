@@ -41,19 +41,22 @@ def explain_operation(package: Package, name: str, profile: Profile | None = Non
         raise UsageError(f"there is no operation {name!r}", hint=f"there are {', '.join(close)}, ...")
     expression = _expression(package.debug.graph, name)
     operands = [value for value in _NAMES.findall(expression.partition("=")[2]) if value != name]
-    numbers = [number for number, step in enumerate(program.steps) if step.operation == name]
+    # What is fused has no steps of its own.
+    doing = program.doing(name)
+    numbers = [number for number, step in enumerate(program.steps) if step.operation == doing]
     times = repetitions(package)
     return {
         "operation": name,
+        "part_of": "" if doing == name else doing,
         "expression": expression,
-        "operands": [item for value in dict.fromkeys(operands) for item in _places(program, value, name)],
+        "operands": [item for value in dict.fromkeys(operands) for item in _places(program, value, doing)],
         "result": _places(program, name, None),
-        "plan": operation.plan,
-        "partial_sums": operation.splits,
-        "buffers": _buffers(program, name),
+        "plan": operation.plan or next((o.plan for o in program.operations if o.name == doing), []),
+        "partial_sums": program.splits()[name],
+        "buffers": _buffers(program, doing),
         "steps": _steps(package, program, numbers, times, profile),
         "predicted_cycles": round(sum(program.steps[number].cycles * times[number] for number in numbers)),
-        "simulated_cycles": None if profile is None else _simulated(profile, name),
+        "simulated_cycles": None if profile is None else _simulated(profile, doing),
     }
 
 

@@ -56,12 +56,14 @@ def _products(package: Package) -> list[int]:
     result = [0] * len(package.profile.steps)
     if package.debug is None or package.debug.program is None:
         return result
-    steps = package.debug.program.steps
+    program = package.debug.program
+    steps = program.steps
     for operation, count in multiply_adds(package.debug.graph).items():
+        doing = program.doing(operation)
         own = [
             number
             for number, step in enumerate(steps)
-            if step.operation == operation and package.profile.steps[number].kind == "compute"
+            if step.operation == doing and package.profile.steps[number].kind == "compute"
         ]
         chosen = [number for number in own if "gemm" in steps[number].kernel] or own[:1]
         for place, number in enumerate(chosen):

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.compiler.pipeline import compile_graph
+from tilewright.debugging import Debugger
 from tilewright.graph import Graph
 from tilewright.ipu21.isa.decode import Instruction, InvalidInstruction, decode
 from tilewright.ipu21.isa.encode import encode
 from tilewright.models import digits, digits_reference
 from tilewright.package import Package
+from tilewright.package.program_info import ProgramInfo
 from tilewright.package.records import EXECUTE, Segment
 
 IMAGES, TILES = 48, 16
@@ -69,22 +71,53 @@ def with_words(found: Package, segment: Segment, changes: dict[int, int]) -> Pac
     return result
 
 
-def wrong_kernel(symbol: str, before: str, after: str) -> Package:
-    """The first instruction `before` in a kernel replaced by `after`, with the same operands."""
+SIBLINGS = {
+    "f16v4add": "f16v4sub",
+    "f16v4sub": "f16v4add",
+    "f32v2add": "f32v2sub",
+    "f16v4mul": "f16v4add",
+    "f32v2mul": "f32v2add",
+}
+"""Arithmetic instructions and others that take the same operands."""
+
+
+def known_program() -> ProgramInfo:
+    debug = package().debug
+    assert debug is not None and debug.program is not None
+    return debug.program
+
+
+def step_of(operation: str, kernel: str) -> int:
+    """The profile step in which an operation runs a kernel whose name begins so."""
+    steps = known_program().steps
+    return next(n for n, s in enumerate(steps) if s.operation == operation and s.kernel.startswith(kernel))
+
+
+@cache
+def executed(symbol: str) -> list[int]:
+    """Addresses of the instructions of a kernel that one call on one tile issues, in order."""
+    with Debugger(package(), {"x": images()}) as debugger:
+        debugger.break_at("kernel", symbol)
+        stopped = debugger.resume()
+        assert stopped is not None
+        return list(dict.fromkeys(step.address for step in debugger.step(count=3000)))
+
+
+def wrong_kernel(symbol: str) -> Package:
+    """The first arithmetic instruction that a kernel really executes replaced by a sibling."""
     found = package()
-    addresses = sorted({item.address for item in found.symbols})
-    begin = next(item.address for item in found.symbols if item.name == symbol)
-    end = addresses[addresses.index(begin) + 1]
-    for segment, address in code_words(found, begin, end):
-        try:
-            instruction = decode(word(found, segment, address))
-        except InvalidInstruction:
-            continue
-        if instruction.form.mnemonic == before:
-            text = instruction.form.text.replace(before, after)
-            (planted,) = encode(text, *instruction.operands, coissue=instruction.coissue)
-            return with_words(found, segment, {address: planted})
-    raise AssertionError(f"no {before} in {symbol}")
+    for address in executed(symbol):
+        for segment, place in code_words(found, address, address + 8, found.tiles[0].image):
+            try:
+                instruction = decode(word(found, segment, place))
+            except InvalidInstruction:
+                continue
+            sibling = SIBLINGS.get(instruction.form.mnemonic)
+            if sibling is not None:
+                text = instruction.form.text.replace(instruction.form.mnemonic, sibling)
+                (planted,) = encode(text, *instruction.operands, coissue=instruction.coissue)
+                return with_words(found, segment, {place: planted})
+    raise AssertionError(f"no arithmetic in {symbol}")
 
 
 def swapped_in_row(

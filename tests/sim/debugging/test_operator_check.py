@@ -8,7 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted_faults import IMAGES, TILES, graph, images, package, swapped_in_row, wrong_kernel
+from planted_faults import (
+    IMAGES,
+    TILES,
+    graph,
+    images,
+    known_program,
+    package,
+    step_of,
+    swapped_in_row,
+    wrong_kernel,
+)
 from typer.testing import CliRunner
 
 from tilewright.cli.main import app
@@ -19,8 +29,9 @@ from tilewright.errors import MismatchError, SimulationError, UsageError
 from tilewright.ipu21 import compile as target
 from tilewright.ipu21.lower.tile_work import TileWork
 from tilewright.ipu21.place.placement import Placement, place_work
-from tilewright.ipu21.place.placer import Placed
+from tilewright.ipu21.place.request import Placed
 from tilewright.package import Package, save_package
+from tilewright.package.program_info import ValueInfo
 from tilewright.runtime import Session, open_device
 
 pytestmark = pytest.mark.sim
@@ -39,7 +50,9 @@ def test_every_value_of_a_right_program_is_compared_and_nothing_changes() -> Non
     report = check_operators(package(), {"x": x})
     made = [item.value for item in report.checked if not item.copy]
     operations = [operation.result.name for operation in graph().operations]
-    assert made == ["x", *operations] and not report.skipped and not report.unkept
+    kept = [name for name in operations if name not in report.unkept]
+    assert made == ["x", *kept] and not report.skipped and operations[-1] in kept
+    assert all(known_program().doing(name) in kept for name in report.unkept)
     assert all(item.worst <= 1 for item in report.checked)
     assert all(item.worst == 0 for item in report.checked if item.copy)
     assert any(item.worst > 0.01 for item in report.checked), "float16 leaves traces"
@@ -74,25 +87,34 @@ def test_holding_tiles_changes_no_cycle() -> None:
 
 
 def test_a_wrong_instruction_in_a_kernel() -> None:
-    error = fault_of(wrong_kernel("gelu_f16", "f16v4mul", "f16v4add"))
+    gelu = known_program().doing("gelu_0")
+    kernel = known_program().steps[step_of(gelu, "root")].kernel
+    error = fault_of(wrong_kernel(kernel))
     found = WORDS.search(error.what)
-    assert error.what.startswith("operator gelu_0: ") and found is not None
-    assert found[3] == "gelu_0" and int(found[1]) < IMAGES and float(found[4]) != float(found[5])
-    assert error.where is not None and re.match(r"step gelu_0\.gelu, tile \d+, 0x[0-9a-f]+$", error.where)
+    assert error.what.startswith(f"operator {gelu}: ") and found is not None
+    assert found[3] == gelu and int(found[1]) < IMAGES and float(found[4]) != float(found[5])
+    assert error.where is not None and re.match(rf"step {gelu}\.\w+, tile \d+, 0x[0-9a-f]+$", error.where)
+
+
+def copied_input() -> ValueInfo:
+    """The copy of x that the first exchange makes."""
+    return next(v for v in known_program().values if v.copy and v.binding.name == "x")
 
 
 def test_a_swapped_source_address_is_a_wrong_copy_of_the_value_it_carries() -> None:
+    copy = copied_input()
+    step = package().profile.steps[copy.step].name
     planted = swapped_in_row(
-        "matmul_0.receive",
+        step,
         lambda i: (i.operands[0], i.operands[2]) if i.form.mnemonic == "send" else None,
         lambda i: i.operands[1],
     )
     error = fault_of(planted)
     found = WORDS.search(error.what)
-    assert error.what.startswith("copy of x for matmul_0: ") and found is not None
+    assert error.what.startswith(f"copy of x for {copy.owner}: ") and found is not None
     row, column = int(found[1]), int(found[2])
     assert float(found[5]) == pytest.approx(float(np.float16(images()[row, column])), rel=1e-4)
-    assert "a copy is exact" in error.what and "matmul_0.receive" in str(error.where)
+    assert "a copy is exact" in error.what and step in str(error.where)
 
 
 def test_swapped_source_tiles_are_found_by_one_check_or_the_other() -> None:
@@ -101,7 +123,8 @@ def test_swapped_source_tiles_are_found_by_one_check_or_the_other() -> None:
         listening = form.mnemonic == "delayxpic" and operands[2] not in (0, 1600)
         return operands[:2] if listening else None
 
-    planted = swapped_in_row("matmul_0.receive", alike, lambda i: i.operands[2])
+    step = package().profile.steps[copied_input().step].name
+    planted = swapped_in_row(step, alike, lambda i: i.operands[2])
     with pytest.raises((MismatchError, SimulationError)) as caught:
         check_operators(planted, {"x": images()}, check=True)
     assert "tile" in str(caught.value)
@@ -124,13 +147,18 @@ def overlapping(one: str, other: str) -> Package:
 
 def test_an_overlap_of_two_buffers_is_found_where_it_first_shows() -> None:
     # The bias of the second layer lies in the first layer's result: it is overwritten long before its use.
-    error = fault_of(overlapping("b1", "matmul_0"))
-    assert error.what.startswith("operator add_1: ")
+    first, second = (known_program().doing(name) for name in ("matmul_0", "add_1"))
+    error = fault_of(overlapping("b1", first))
+    assert error.what.startswith(f"operator {second}: ")
+
+
+def broken() -> Package:
+    return wrong_kernel(known_program().steps[step_of(known_program().doing("gelu_0"), "root")].kernel)
 
 
 def test_the_command_prints_what_it_compared_or_names_the_fault(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", images())
-    for name, content in (("good", package()), ("bad", wrong_kernel("gelu_f16", "f16v4mul", "f16v4add"))):
+    for name, content in (("good", package()), ("bad", broken())):
         save_package(content, tmp_path / f"{name}.ipuexe")
     options = ["--input", f"x={tmp_path / 'x.npy'}", "--output", f"logits={tmp_path / 'y.npy'}"]
     runner = CliRunner()
@@ -139,11 +167,11 @@ def test_the_command_prints_what_it_compared_or_names_the_fault(tmp_path: Path) 
     )
     assert good.exit_code == 0, good.output
     shown = json.loads(good.stdout)
-    assert {item["value"] for item in shown["checked"]} >= {"x", "matmul_0", "add_2"}
+    assert {item["value"] for item in shown["checked"]} >= {"x", known_program().doing("add_2")}
     assert (tmp_path / "y.npy").exists()
     (tmp_path / "y.npy").unlink()
     bad = runner.invoke(app, ["run", str(tmp_path / "bad.ipuexe"), *options, "--check-operators"])
-    assert bad.exit_code == 2 and "operator gelu_0" in bad.output and "Traceback" not in bad.output
+    assert bad.exit_code == 2 and "operator gelu_0: element" in bad.output and "Traceback" not in bad.output
     assert not (tmp_path / "y.npy").exists()
     refused = runner.invoke(
         app, ["run", str(tmp_path / "bad.ipuexe"), *options, "--check-operators", "--repeat", "2"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...graph import Graph, Operation, Region, Value
+from ...graph import Loop as GraphLoop
 from ...package.limits import MAX_TEXT
 from ...package.orders import ORDERS
 from ...package.program_info import (
@@ -27,7 +29,7 @@ from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileWork
 from ..machine.topology import to_physical
 from ..place.placement import Placement
-from ..plan.steps import Exchange, Held, Plan, Retile
+from ..plan.steps import Exchange, Held, Loop, Plan, Retile, WeightUse, results
 from .bindings import make_binding
 from .memory_map import PROGRAM, STACKS, STAGING, STAGING_BYTES
 from .steps_profile import INITIALIZE, INPUT, ProfileIndex
@@ -137,12 +139,22 @@ class _Describer:
             lines.append(f"{step.name}: {_detail(step, self.work.work[index])}")
             if isinstance(step, Exchange):
                 splits = max([splits, *(int(getattr(move, "parts", 1)) for move in step.moves)])
-        return OperationInfo(name, [bounded(line) for line in lines], splits)
+        return OperationInfo(name, [bounded(line) for line in lines], splits, self._part_of(operation))
+
+    def _part_of(self, operation: Operation) -> str:
+        """The operation whose steps do this one too: the first of its users that has any."""
+        users = {operand: user for user in reversed(self.operations) for operand in user.operands}
+        found: Operation | None = operation
+        while found is not None and found.results[0].name not in self.owners:
+            found = users.get(found.results[0])
+        name = found.results[0].name if found is not None else ""
+        return "" if name == operation.results[0].name else name
 
     def _values(self) -> list[ValueInfo]:
         types = {value.name: value.type for value in _values_of(self.graph)}
         found = []
-        for item in held_values(self.plan, types):
+        carried = _carried(self.plan, self.operations)
+        for item in held_values(self.plan, types, carried):
             buffer, type_ = self.plan.buffers[item.held.buffer], types[item.value]
             if buffer.layout.order not in ORDERS or buffer.slots != 1:
                 continue
@@ -155,14 +167,12 @@ class _Describer:
         return found
 
     def _constants(self) -> list[ConstantInfo]:
-        """Weights that are one constant of the graph as it stands there."""
+        """Where each constant is in the matrices that operations wanted of it."""
         shapes = {value.name: value.type.shape for value, _ in self.graph.constants}
         found = []
         for name, use in self.plan.weights.items():
-            padded = use.row_groups or any(use.column_groups)
-            plain = not (use.stacked or use.transposed or padded or use.iterations > 1)
-            if plain and len(use.constants) == 1 and use.constants[0] in shapes and name in self.numbers:
-                found.append(ConstantInfo(name, use.constants[0], shapes[use.constants[0]]))
+            if name in self.numbers:
+                found += [item for item in _constant_places(name, use, shapes) if item.constant in shapes]
         return found
 
     def _loops(self) -> list[LoopInfo]:
@@ -171,7 +181,60 @@ class _Describer:
         ]
 
 
-def held_values(plan: Plan, types: Mapping[str, Any]) -> list[_Held]:
+def _constant_places(
+    binding: str, use: WeightUse, shapes: Mapping[str, tuple[int, ...]]
+) -> Iterator[ConstantInfo]:
+    """The constants of a weight, in the order in which they stand beside or below each other."""
+    height = 1 if use.stacked else use.shape[0]
+    groups = use.column_groups or (None,) * len(use.constants)
+    column = 0
+    for position, name in enumerate(use.constants):
+        own = groups[0] if use.stacked else groups[position]
+        elements = prod(use.broadcast or shapes.get(name, (0,))[(use.iterations > 1) :])
+        width = elements // height if name else use.widths[position]
+        columns = (own.count, own.width, own.padded) if own else (1, width, width)
+        inner = (use.row_groups.count, use.row_groups.width, use.row_groups.padded) if use.row_groups else ()
+        rows = (position, 1, 1, 1) if use.stacked else (0, *(inner or (1, height, height)))
+        leading = (use.iterations,) if use.broadcast and use.iterations > 1 else ()
+        if name:
+            yield ConstantInfo(
+                binding,
+                name,
+                shapes.get(name, ()),
+                use.iterations,
+                rows,
+                (0 if use.stacked else column, *columns),
+                use.transposed,
+                (*leading, *use.broadcast),
+            )
+        column += columns[0] * columns[2]
+
+
+def _carried(plan: Plan, operations: list[Operation]) -> list[tuple[Loop, dict[str, str]]]:
+    """Loops of the plan, each with what values before it are called inside, where it carries them."""
+    repeats = [GraphLoop(operation) for operation in operations if operation.regions]
+    if len(repeats) != len(plan.loops):
+        return [(loop, {}) for loop in plan.loops]
+    return [
+        (loop, {a.name: b.name for a, b in zip(repeat.initial, repeat.entering, strict=True)})
+        for loop, repeat in zip(plan.loops, repeats, strict=True)
+    ]
+
+
+def _called(item: _Held, plan: Plan, index: int, carried: list[tuple[Loop, dict[str, str]]]) -> str | None:
+    """What a value made before a step is called there; None if an iteration may have put another in place."""
+    for loop, names in carried:
+        if not loop.first <= index < loop.end or item.step >= loop.first:
+            continue
+        written = {name for step in plan.steps[loop.first : loop.end] for name in results(step)}
+        if item.held.buffer in written:
+            return names.get(item.value)
+    return item.value
+
+
+def held_values(
+    plan: Plan, types: Mapping[str, Any], carried: list[tuple[Loop, dict[str, str]]]
+) -> list[_Held]:
     """Where values of the graph lie: as inputs, as results, and as copies that exchanges make of either."""
     made = [_Held(name, held, -1) for name, held in plan.inputs.items() if name in types]
     made += [_Held(name, held, step) for name, (held, step) in plan.values.items() if name in types]
@@ -187,8 +250,10 @@ def held_values(plan: Plan, types: Mapping[str, Any]) -> list[_Held]:
                 whole = plan.buffers[move.destination].layout.column.extent == held.columns
                 if held.buffer == move.source and held.column == move.column and item.step < index and whole:
                     copied = Held(move.destination, 0, held.columns, held.groups)
-                    found.append(_Held(item.value, copied, index, copy=True))
-                    found.sort(key=lambda item: item.step)
+                    name = _called(item, plan, index, carried)
+                    if name is not None and name in types:
+                        found.append(_Held(name, copied, index, copy=True))
+                        found.sort(key=lambda item: item.step)
                     break
     return found
 

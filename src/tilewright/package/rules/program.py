@@ -46,6 +46,7 @@ def check_program(package: Package, program: ProgramInfo) -> None:
         where = f"debug, operation {number}"
         text(operation.name, "name", where)
         unsigned(operation.splits, "splits", where, maximum=TILES)
+        text(operation.part_of, "operation it is part of", where, empty=True)
         if len(operation.plan) > MAX_LINES:
             raise PackageError(f"{len(operation.plan)} lines are over the limit of {MAX_LINES}", where=where)
         for line in operation.plan:
@@ -56,8 +57,12 @@ def check_program(package: Package, program: ProgramInfo) -> None:
         where = f"debug, constant {number}"
         text(constant.binding, "binding", where)
         text(constant.constant, "name", where)
-        for extent in constant.shape:
-            unsigned(extent, "extent", where)
+        unsigned(constant.iterations, "iterations", where)
+        for extents in (constant.shape, constant.rows, constant.columns, constant.broadcast):
+            for extent in extents:
+                unsigned(extent, "extent", where)
+        if any(len(extents) not in (0, 4) for extents in (constant.rows, constant.columns)):
+            raise PackageError("its rows or columns are not four numbers", where=where)
     _loops(program.loops, steps)
     for number, area in enumerate(program.areas):
         where = f"debug, area {number}"

@@ -155,6 +155,7 @@ struct Operation {
   name   @0 :Text;
   plan   @1 :List(Text);
   splits @2 :UInt32;
+  partOf @3 :Text;
 }
 
 struct Value {
@@ -170,6 +171,11 @@ struct Constant {
   binding  @0 :Text;
   constant @1 :Text;
   shape    @2 :List(UInt32);
+  iterations @3 :UInt32 = 1;
+  rows       @4 :List(UInt32);             # first, groups, width of each, width with padding; empty: all
+  columns    @5 :List(UInt32);
+  transposed @6 :Bool;
+  broadcast  @7 :List(UInt32);             # empty: none
 }
 
 struct Loop {

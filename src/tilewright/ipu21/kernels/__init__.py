@@ -14,6 +14,7 @@ from . import (
     copy,
     gelu,
     gemm,
+    gemm_f32,
     l2_normalise,
     normalise,
     permute,
@@ -46,6 +47,7 @@ CODE_END = 0x50000
 _ALWAYS = (gemm.KERNEL, add.KERNEL, add_row.KERNEL, gelu.KERNEL, reduce.KERNEL, copy.COPY, copy.FILL)
 _ON_DEMAND = (
     *gemm.STARTED,
+    *gemm_f32.KERNELS,
     *root.KERNELS,
     *softmax.KERNELS,
     attention_merge.KERNEL,

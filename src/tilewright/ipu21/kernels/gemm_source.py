@@ -8,6 +8,9 @@ on their way.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
 from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm_few as few
 from . import gemm_stream as stream
@@ -59,6 +62,30 @@ from .text import section
 
 SYMBOLS = {ZERO: "gemm_f16", ROW: "gemm_row_f16", ADD: "gemm_add_f16"}
 
+
+@dataclass(frozen=True)
+class Family:
+    """What the supervisor code must know about the kernels that share it.
+
+    Attributes:
+        name: part of section names.
+        symbols: entry point of each start mode.
+        few_rows: up to here the tables for few rows are used and workers may be without rows there.
+        row_bytes: of 16 columns of A and C.
+        tables, routines: see `gemm_tables`. shared: routines of all start modes.
+        signed_repeats: workers want n - 3 below 0 too.
+    """
+
+    name: str
+    symbols: Mapping[str, str]
+    few_rows: int
+    row_bytes: int
+    tables: Callable[[str], list[str]]
+    routines: Callable[[str], list[str]]
+    shared: Sequence[str] = ()
+    signed_repeats: bool = False
+
+
 INTERLEAVED_SHIFT = 19
 """Bit set in all addresses of region 1 and in none below."""
 INNER_MASK = 0xFFF
@@ -94,7 +121,7 @@ def _entry_of(register: int, word: int) -> str:
     return f"ld32 $m{register}, $m0, $mzero, {1 + word}"
 
 
-def _arrive() -> list[str]:
+def _arrive(few_rows: int) -> list[str]:
     """Arguments into the frame, and what both ways need.
 
     In: $m0 tables, $m1 bytes of a K group of A, $m6 rows left, the other arguments. Out: $m2 q, the fewer
@@ -109,7 +136,7 @@ def _arrive() -> list[str]:
         "shl $m3, $m2, 5",
         "sub $m6, $m6, $m2",
         _store(6, LEFT),
-        f"cmpult $m6, $m2, {FEW_ROWS + 1}",
+        f"cmpult $m6, $m2, {few_rows + 1}",
         "mul $m2, $m2, 10923",  # 65536 / 6: exact up to here
         "shr $m2, $m2, 16",
         "shr $m8, $m7, 16",
@@ -122,7 +149,7 @@ _GIVEN = {"%group": "$m1", "%q": "$m2", "%rows": "$m3", "%all": "$m5"}
 _POOL = ("$m4", "$m6", "$m9", "$m10")
 
 
-def _stream_frame() -> list[str]:
+def _stream_frame(signed_repeats: bool) -> list[str]:
     """What the workers of the stream need, and $m0 = the table."""
     return [
         "shl %fewer, %q, 5",
@@ -141,7 +168,7 @@ def _stream_frame() -> list[str]:
         "add %repeats, %q, -2",
         _store("%repeats", LARGER + stream.REPEATS),
         "add %repeats_too, %q, -3",
-        "max %repeats_too, %repeats_too, $mzero",
+        *([] if signed_repeats else ["max %repeats_too, %repeats_too, $mzero"]),
         _store("%repeats_too", SMALLER + stream.REPEATS),
         f"cmpult %near, %group, {32 * NEAR_ROWS + 1}",
         "shl %words, %q, 2",
@@ -246,7 +273,7 @@ def _enter() -> list[str]:
     ]
 
 
-def _supervisor() -> list[str]:
+def _supervisor(family: Family) -> list[str]:
     """From the call to the end."""
     return [
         "brz $m6, .Lgemm_return",
@@ -254,21 +281,25 @@ def _supervisor() -> list[str]:
         f"add $m11, $m11, -{FRAME_BYTES}",
         _store(10, RETURN),
         ".Lgemm_chunk:",
-        *schedule(_arrive()),
+        *schedule(_arrive(family.few_rows)),
         "brz $m8, .Lgemm_leave",
         "put $CCCSLOAD, $m4",
-        "brnz $m6, .Lgemm_few",
-        *schedule(_stream_frame(), _POOL, _GIVEN),
+        *(["brnz $m6, .Lgemm_few"] if family.few_rows else []),
+        *schedule(_stream_frame(family.signed_repeats), _POOL, _GIVEN),
         ".Lgemm_enter:",
         *schedule(_enter()),
         "brz $m5, .Lgemm_narrow",
         *_loop("wide", True),
-        *_finish(),
-        ".Lgemm_few:",
-        *schedule(_few_frame(), _POOL, _GIVEN),
-        "bri .Lgemm_enter",
+        *_finish(family.row_bytes * CHUNK_ROWS),
+        *_few(family.few_rows > 0),
         *_loop("narrow", False),
     ]
+
+
+def _few(wanted: bool) -> list[str]:
+    if not wanted:
+        return []
+    return [".Lgemm_few:", *schedule(_few_frame(), _POOL, _GIVEN), "bri .Lgemm_enter"]
 
 
 def _loop(name: str, wide: bool) -> list[str]:
@@ -329,8 +360,9 @@ def _loop(name: str, wide: bool) -> list[str]:
     ]
 
 
-def _finish() -> list[str]:
-    step = 32 * CHUNK_ROWS
+def _finish(step: int) -> list[str]:
+    """The end of a call; `step`: bytes of A and C from chunk to chunk."""
+    parts = step // (32 * CHUNK_ROWS)  # what an immediate operand can add
     return [
         ".Lgemm_leave:",
         f"add $m11, $m11, {FRAME_BYTES}",
@@ -345,8 +377,7 @@ def _finish() -> list[str]:
         "ld32 $m9, $m0, $mzero, 0",
         _load(7, SHAPE),
         _load(8, W_INNER),
-        f"add $m2, $m2, {step}",
-        f"add $m3, $m3, {step}",
+        *(f"add $m{register}, $m{register}, {32 * CHUNK_ROWS}" for register in (2, 3) * parts),
         "add $m5, $m5, $m9",
         _load(9, W_STRIDE),
         "bri .Lgemm_chunk",
@@ -359,21 +390,29 @@ def _part(name: str, lines: list[str]) -> str:
 
 
 def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
-    """The whole family.
+    """The float16 family.
 
     Args:
         survive: the form for accumulators that keep their values from one launch of the workers to the next.
     """
+    if survive:
+        family = Family("gemm", SYMBOLS, FEW_ROWS, 32, tables, mode_routines, shared_routines())
+    else:
+        family = Family("gemm", SYMBOLS, FEW_ROWS, 32, short_tables, short_routines)
+    return family_source(family)
+
+
+def family_source(family: Family) -> str:
+    """All members of a family in one text."""
     parts = [
-        section(SYMBOLS[mode], [f"setzi $m0, .Lgemm_tables_{mode}", "bri .Lgemm_supervisor"])
+        section(family.symbols[mode], [f"setzi $m0, .Lgemm_tables_{mode}", "bri .Lgemm_supervisor"])
         for mode in MODES
     ]
-    parts.append(_part("gemm_supervisor", [".Lgemm_supervisor:", *_supervisor()]))
+    parts.append(_part(f"{family.name}_supervisor", [".Lgemm_supervisor:", *_supervisor(family)]))
     for mode in MODES:
-        words = tables(mode) if survive else short_tables(mode)
-        table = [f".Lgemm_tables_{mode}:", *(f".word {word}" for word in words)]
-        parts.append(_part(f"gemm_tables_{mode}", table))
-        parts.append(_part(f"gemm_panels_{mode}", mode_routines(mode) if survive else short_routines(mode)))
-    if survive:
-        parts.append(_part("gemm_panels", shared_routines()))
+        table = [f".Lgemm_tables_{mode}:", *(f".word {word}" for word in family.tables(mode))]
+        parts.append(_part(f"{family.name}_tables_{mode}", table))
+        parts.append(_part(f"{family.name}_panels_{mode}", family.routines(mode)))
+    if family.shared:
+        parts.append(_part(f"{family.name}_panels", list(family.shared)))
     return "".join(parts)

@@ -1,0 +1,137 @@
+"""`gemm_f32`, `gemm_row_f32`, `gemm_add_f32`: C = start + A x W on one tile, all in float32.
+
+A (a16) is [K/16][R][16], W is made of panels of [16 columns][8 inner], `w_inner_stride` bytes apart along K
+and `w_column_stride` along N (512 and 64 K for weights [N/16][K/8][16][8]). C (a16) is [N/16][R][16]: a
+result is again a legal left operand. The matrix unit gives out a row's 16 columns one pair after the other,
+and only in this order do results and partials take turns in the two elements of interleaved memory at full
+rate for any number of rows; two panels of 8 columns would need pointer jumps that fit a stride field up to
+128 rows. Sums start from zeros, from one row16 for all rows, or from an a16 array shaped like C, which may be
+C itself.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arithmetic import ceil_div
+from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
+from . import gemm, gemm_f32_source
+from .gemm_f32_source import SHORTEST, SYMBOLS, SinglePanel
+from .gemm_frame import ADD, CHUNK_ROWS, ROW, ZERO
+from .kernel import Contract, Kernel, Operand, Scalar
+
+Singles = NDArray[np.float32]
+
+MAXIMUM_ROWS = 6656
+"""As many as interleaved memory holds of one column group."""
+PANEL_BYTES = 512
+INNER = 8
+"""Inner elements of a group."""
+
+_WORD = (1 << 32) - 1
+
+
+def contract(mode: str) -> Contract:
+    """What a caller of the family's member with this start mode must keep."""
+    start = {
+        ZERO: Operand("start", "", "unused"),
+        ROW: Operand("start", "row16", "in", alignment=16),
+        ADD: Operand("start", "a16", "in", alignment=16),
+    }[mode]
+    return Contract(
+        operands=(
+            Operand("c", "a16", "out", alignment=16, interleaved=True),
+            Operand("a", "a16", "in"),
+            Operand("w", "b8", "in", alignment=16, prefers_interleaved=True),
+            start,
+        ),
+        scalars=(
+            Scalar("rows", "rows of A and C in memory", 0, MAXIMUM_ROWS),
+            Scalar("inner", "groups of 8 inner elements", 2, 4094, multiple=2),
+            Scalar("columns", "groups of 16 columns", 0, 4095),
+            Scalar("w_inner_stride", "bytes between panels of W along K", 0, _WORD, multiple=16),
+            Scalar("w_column_stride", "bytes between panels of W along N", 0, _WORD, multiple=16),
+        ),
+        packed=(("inner", "columns", 16),),
+        apart=(("c", "a"), *((("start", "a"),) if mode != ZERO else ())),
+        may_alias=(("c", "start"),) if mode == ADD else (),
+        notes=(
+            "Rows are independent: padding rows may hold anything. Nothing has to survive in the "
+            "accumulators. $TAS is clobbered (documented)."
+        ),
+    )
+
+
+ENTRY, AGAIN = 138, 14
+"""Supervisor cycles of a chunk outside its panels, with call and return; more for each after the first."""
+
+
+def cycles_of(mode: str, rows: Any, inner: Any, columns: Any, wide: Any = True, **_: Any) -> Any:
+    """Cycles of a call (exact on the simulator); integers or arrays. See `Kernel.cycles`.
+
+    Args:
+        mode: one of `gemm_frame.MODES`.
+        wide: W is interleaved.
+    """
+    rows, inner, columns = (np.asarray(value, dtype=np.int64) for value in (rows, inner, columns))
+    full = np.maximum(rows - 1, 0) // CHUNK_ROWS
+    rest, whole = (
+        _chunk(mode, part, inner, columns, wide)
+        for part in (rows - full * CHUNK_ROWS, np.asarray(CHUNK_ROWS))
+    )
+    busy = rest + full * (whole + AGAIN)
+    return np.where(rows == 0, gemm.RETURN_ROWS, np.where(columns == 0, gemm.RETURN_COLUMNS, busy)) + 0
+
+
+def _chunk(mode: str, rows: Any, inner: Any, columns: Any, wide: Any) -> Any:
+    share = ceil_div(rows, WORKER_SLOTS)
+
+    def slots(first: bool, last: bool) -> Any:
+        panel = SinglePanel(mode, first, last)
+        many = panel.slots(SHORTEST) + 8 * (share - SHORTEST)
+        # Two rows take longer than three.
+        many = np.where(rows // WORKER_SLOTS == 2, np.maximum(many, panel.slots(2)), many)
+        return np.where(share == 1, panel.slots(1), np.where(share == 2, panel.slots(2), many))
+
+    several = slots(True, False) + (inner - 2) * slots(False, False) + slots(False, True)
+    busy = len(gemm_f32_source.start_lines(mode)) + columns * several
+    panel = np.where(wide, 32, 64) + 1 + (RUN_LAUNCH - 1) + RUN_RELEASE
+    entry = ENTRY + np.where(wide, 0, gemm.ENTRY_NARROW)
+    more = gemm.LAST_COLUMN + gemm.COLUMN * (columns - 1)
+    entry = entry + np.where(columns > 1, more, 0)
+    return entry + inner * columns * panel + WORKER_SLOTS * busy
+
+
+cycles = partial(cycles_of, ZERO)
+"""`cycles_of` for sums that start from zeros."""
+
+
+def reference(a: Singles, w: Singles, start: Singles | None = None) -> Singles:
+    """C [N/16, R, 16] from A [K/16, R, 16] and W [N/16, K/8, 16, 8], with the kernel's rounding steps.
+
+    Each AMP instruction adds one exact product to a float32 accumulator and rounds once (assumed, as the
+    simulator does).
+
+    Args:
+        start: what sums start from, a row [N/16, 16] or an array shaped like C.
+    """
+    rows = a.shape[1]
+    total: Singles = np.zeros((len(w), rows, 16), np.float32)
+    if start is not None:
+        total = total + (start if start.ndim == 3 else start[:, None, :])
+    with np.errstate(invalid="ignore", over="ignore"):
+        for inner in range(INNER * w.shape[1]):
+            column = w[:, inner // INNER, :, inner % INNER].astype(np.float64)
+            x = a[inner // 16, :, inner % 16].astype(np.float64)
+            total = (total.astype(np.float64) + x[None, :, None] * column[:, None, :]).astype(np.float32)
+    return total
+
+
+KERNELS = tuple(
+    Kernel(SYMBOLS[mode], gemm_f32_source.source, contract(mode), partial(cycles_of, mode), reference)
+    for mode in (ZERO, ROW, ADD)
+)

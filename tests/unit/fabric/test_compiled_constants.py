@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.ipu21.fabric import encoding, items, placement, sequence
+from tilewright.ipu21.fabric import encoding, items, placement, sequence, writes
 from tilewright.ipu21.machine import topology
 
 pytestmark = pytest.mark.unit
@@ -16,6 +16,11 @@ def test_copies_equal_their_originals() -> None:
     assert topology.MUX_NEUTRAL == sequence._NEUTRAL
     kinds = (sequence._MUX, sequence._POINTER, sequence._FORMAT, sequence._MUXPAIR, sequence._CONTINUE)
     assert kinds == (items.MUX, items.POINTER, items.FORMAT, items.MUXPAIR, items.CONTINUE)
+    kinds = (writes._MUX, writes._POINTER, writes._FORMAT, writes._MUXPAIR, writes._CONTINUE)
+    assert kinds == (items.MUX, items.POINTER, items.FORMAT, items.MUXPAIR, items.CONTINUE)
+    assert topology.RECEIVE_GUARD == writes._GUARD
+    assert topology.MUX_TO_POINTER_BASE == writes._STORE
+    assert topology.MUX_NEUTRAL == writes._NEUTRAL
     columns = (sequence.KIND, sequence.EVENTS, sequence.ADDRESS, sequence.CONTROL)
     copies = (encoding._OP_KIND, encoding._OP_EVENTS, encoding._OP_ADDRESS, encoding._OP_CONTROL)
     assert columns == copies

@@ -16,7 +16,6 @@ from .messages import Ints, Messages, Spans, as_messages, cut, directions, spans
 from .pairing import entirely, least_items, pairs, widened
 from .rows import compose_arrays
 from .transfers import TILE_IDS, check_transfers
-from .writes import register_writes
 
 
 @dataclass(frozen=True)
@@ -139,17 +138,19 @@ def _regroup(messages: Messages, leaves: Ints) -> tuple[Messages, Ints]:
 
 def _rows(messages: Messages, starts: Ints, bound: int) -> Schedule:
     """Compose the rows of placed messages."""
+    from .writes import register_writes
+
     order = np.lexsort((starts, messages.source))
     sends = np.stack([starts, messages.items, messages.address, messages.control], axis=1)[order]
     send_tile = messages.source[order]
-    controls, owner, ends = register_writes(messages, starts)
+    controls, bounds, ends = register_writes(messages, starts)
     np.maximum.at(ends, send_tile, sends[:, 0] + sends[:, 1])
     tiles = np.flatnonzero(ends)
     rows, word_offsets = compose_arrays(
         sends,
         np.searchsorted(send_tile, np.append(tiles, TILE_IDS)),
         controls,
-        np.searchsorted(owner, np.append(tiles, TILE_IDS)),
+        np.append(bounds[tiles], bounds[TILE_IDS]),
         ends[tiles],
         tiles,
     )

@@ -1,70 +1,139 @@
-"""The register writes by which tiles receive placed messages."""
+"""The register writes by which tiles receive placed messages (compiled)."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..machine import topology
+from ...compiled import compiled
 from . import routes
-from .items import CONTINUE, FORMAT, MUX, MUXPAIR, POINTER
 from .messages import Ints, Messages
 from .pairing import early
 from .transfers import TILE_IDS
 
+# Copies of kinds of `items` and constants of machine.topology: a compiled loop's cache would not notice a
+# change in another file. A test holds them equal.
+_MUX, _POINTER, _FORMAT, _MUXPAIR, _CONTINUE = 1, 2, 3, 4, 5
+_NEUTRAL, _STORE, _GUARD = 0x640, 52, 5
 _SWITCH = 2
 """Events by which the format changes before the first item that it holds for is stored."""
+
+TILE, EVENT, ITEMS, SENDER, TARGET, WORDS, WIDE, WAY, EARLY = range(9)
+"""Columns of receives: EVENT is that of the mux; WAY is 1 or 2, the direction that items come from."""
+
+
+def _enter_python(into: NDArray[np.int64], count: int, event: int, kind: int, value: int, items: int) -> int:
+    """Enter a write into the sorted `into[:count]`; the new count."""
+    i = count
+    while i > 0 and (into[i - 1, 0] > event or (into[i - 1, 0] == event and into[i - 1, 1] > kind)):
+        for column in range(4):
+            into[i, column] = into[i - 1, column]
+        i -= 1
+    into[i, 0], into[i, 1], into[i, 2], into[i, 3] = event, kind, value, items
+    return count + 1
+
+
+_enter = compiled(_enter_python, "i", "miiiii")
+
+
+def _all_writes_python(
+    receives: NDArray[np.int64], controls: NDArray[np.int64], offsets: Ints, ends: Ints
+) -> int:
+    """Fill controls, their offsets by tile id, and the events at which rows may end; the number of controls.
+
+    `receives` is sorted by tile and event.
+    """
+    total = len(receives)
+    muxes, stores = np.empty((2 * total + 1, 4), np.int64), np.empty((3 * total + 1, 4), np.int64)
+    count, first = 0, 0
+    for tile in range(len(ends)):
+        offsets[tile] = count
+        stop = first
+        while stop < total and receives[stop, 0] == tile:
+            stop += 1
+        m, p = 0, 0
+        delay = _STORE + 2 * (tile >> 6)
+        for i in range(first, stop):
+            event, n, sender = receives[i, 1], receives[i, 2], receives[i, 3]
+            target, wide, way = receives[i, 4], receives[i, 6], receives[i, 7]
+            held, kept, carried = False, False, False
+            if i > first:
+                alike = wide == receives[i - 1, 6]
+                held = alike and receives[i - 1, 1] + receives[i - 1, 2] == event
+                held = held and receives[i - 1, 3] == sender
+                kept = alike and wide != 0 and way == receives[i - 1, 7]
+                carried = kept or (alike and wide == 0)
+                carried = carried and receives[i - 1, 4] + 4 * receives[i - 1, 5] == target
+            followed, goes_on = False, False
+            if i + 1 < stop:
+                alike = wide == receives[i + 1, 6]
+                followed = alike and event + n == receives[i + 1, 1]
+                goes_on = alike and wide != 0 and way == receives[i + 1, 7]
+            if wide == 0:
+                if not held:
+                    m = _enter(muxes, m, event, _MUX, sender, 0)
+                if not followed:
+                    m = _enter(muxes, m, event + n, _MUX, _NEUTRAL, 0)
+            else:
+                if receives[i, 8] and not held:
+                    m = _enter(muxes, m, event - 1, _MUXPAIR, sender ^ (tile & 2), 0)
+                if receives[i, 8] and not followed:
+                    m = _enter(muxes, m, event + n - 1, _MUXPAIR, _NEUTRAL, 0)
+                if not kept:
+                    p = _enter(stores, p, event + delay - _SWITCH, _FORMAT, way, 0)
+                if not goes_on:
+                    p = _enter(stores, p, event + delay + n - _SWITCH, _FORMAT, 0, 0)
+            kind = _CONTINUE if carried else _POINTER
+            p = _enter(stores, p, event + delay, kind, target, -n if wide else n)
+            ends[tile] = max(ends[tile], event + delay + n + _GUARD)
+        i, j = 0, 0
+        while i < m or j < p:
+            earlier = j == p or (
+                i < m
+                and (
+                    muxes[i, 0] < stores[j, 0] or (muxes[i, 0] == stores[j, 0] and muxes[i, 1] < stores[j, 1])
+                )
+            )
+            for column in range(4):
+                controls[count, column] = muxes[i, column] if earlier else stores[j, column]
+            i, j = (i + 1, j) if earlier else (i, j + 1)
+            count += 1
+        first = stop
+    offsets[len(ends)] = count
+    return count
+
+
+_all_writes = compiled(_all_writes_python, "i", "mmvv")
 
 
 def register_writes(messages: Messages, starts: Ints) -> tuple[Ints, Ints, Ints]:
     """Controls of all receivers, from the events at which the messages leave.
 
     Returns:
-        Rows (event, kind of ROW_ITEM, value, items; negative for 64-bit items) sorted by tile and event; the
-        tile of each; and by tile id the event at which its row may end (0: it receives nothing).
+        Rows (event, kind of ROW_ITEM, value, items; negative for 64-bit items) sorted by tile and event; by
+        tile id the first row of each tile, and one more; and by tile id the event at which its row may end (0
+        if it receives nothing).
     """
-    owner = messages.owner
-    mux = starts[owner] + messages.route + 1
-    order = np.argsort(messages.tile << 40 | mux, kind="stable")
-    owner, mux, tile, target = owner[order], mux[order], messages.tile[order], messages.target[order]
-    words, items, wide = messages.words[owner], messages.items[owner], messages.wide[owner]
-    sender = messages.source[owner]
-    store = mux + topology.mux_to_store(tile)
-
-    same = tile[1:] == tile[:-1]
-    abuts = same & (mux[:-1] + items[:-1] == mux[1:])
-    alike = wide[1:] == wide[:-1]
-    held = np.concatenate([[False], abuts & alike & (sender[1:] == sender[:-1])])
-    followed = np.concatenate([abuts & alike, [False]])
-    way = routes.direction(sender, tile)
-    kept = same & wide[1:] & wide[:-1] & (way[1:] == way[:-1])
-    carried = same & (kept | ~wide[1:] & ~wide[:-1]) & (target[:-1] + 4 * words[:-1] == target[1:])
-    running = np.concatenate([[False], carried])
-    opens, closes = ~np.concatenate([[False], kept]), ~np.concatenate([kept, [False]])
-
-    plain = ~wide
-    first = wide & early(sender, tile)
-    lane = topology.partner(sender) * (tile >> 1 & 1) + sender * (1 - (tile >> 1 & 1))
-    neutral = np.full(len(tile), topology.MUX_NEUTRAL)
-    nothing = np.zeros(len(tile), dtype=np.int64)
-    last = mux + items
-    groups = (
-        (plain & ~held, mux, MUX, sender, nothing),
-        (plain & ~followed, last, MUX, neutral, nothing),
-        (first & ~held, mux - 1, MUXPAIR, lane, nothing),
-        (first & ~followed, last - 1, MUXPAIR, neutral, nothing),
-        (wide & opens, store - _SWITCH, FORMAT, way, nothing),
-        (wide & closes, store + items - _SWITCH, FORMAT, nothing, nothing),
-        (~running, store, POINTER, target, np.where(wide, -items, items)),
-        (running, store, CONTINUE, target, np.where(wide, -items, items)),
+    owner, tile = messages.owner, messages.tile
+    event = starts[owner] + messages.route + 1
+    order = np.argsort(tile << 40 | event, kind="stable")
+    owner, tile = owner[order], tile[order]
+    sender, wide = messages.source[owner], messages.wide[owner]
+    receives = np.empty((len(order), 9), dtype=np.int64)
+    columns = (
+        (TILE, tile),
+        (EVENT, event[order]),
+        (ITEMS, messages.items[owner]),
+        (SENDER, sender),
+        (TARGET, messages.target[order]),
+        (WORDS, messages.words[owner]),
+        (WIDE, wide),
+        (WAY, routes.direction(sender, tile)),
+        (EARLY, early(sender, tile) if wide.any() else wide),
     )
-    columns = [
-        np.stack([event[chosen], np.full(int(chosen.sum()), kind), value[chosen], size[chosen]], axis=1)
-        for chosen, event, kind, value, size in groups
-    ]
-    controls = np.concatenate(columns)
-    place = np.concatenate([tile[group[0]] for group in groups])
-    # Every group is sorted already, so that a stable sort only merges them.
-    order = np.argsort(place << 44 | controls[:, 0] << 3 | controls[:, 1], kind="stable")
-    ends = np.zeros(TILE_IDS, dtype=np.int64)
-    np.maximum.at(ends, tile, store + items + topology.RECEIVE_GUARD)
-    return controls[order], place[order], ends
+    for column, values in columns:
+        receives[:, column] = values
+    controls = np.empty((5 * len(order), 4), dtype=np.int64)
+    offsets, ends = np.zeros(TILE_IDS + 1, dtype=np.int64), np.zeros(TILE_IDS, dtype=np.int64)
+    count = _all_writes(receives, controls, offsets, ends)
+    return controls[:count], offsets, ends

@@ -26,6 +26,7 @@ Pairs: $a0:1, $a4:5 partials loaded in even and odd bundles, $a2:3 results, $a6:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from .gemm_frame import (
     ADD,
@@ -70,11 +71,16 @@ class SinglePanel:
 
     def slots(self, rows: int) -> int:
         """Issue slots of a worker with so many rows."""
-        if rows == 0:
-            return 4
-        if rows < SHORTEST:
-            return 1 + len(_FEW_BEGIN) + 1 + rows * (len(_single_row(self)) + 1) + len(_onward(self)) + 1
-        return 3 + len(_rows(self)) - 8 + 8 * (rows - SHORTEST) + len(_onward(self))
+        return _slots(self, rows)
+
+
+@cache
+def _slots(panel: SinglePanel, rows: int) -> int:
+    if rows == 0:
+        return 4
+    if rows < SHORTEST:
+        return 1 + len(_FEW_BEGIN) + 1 + rows * (len(_single_row(panel)) + 1) + len(_onward(panel)) + 1
+    return 3 + len(_rows(panel)) - 8 + 8 * (rows - SHORTEST) + len(_onward(panel))
 
 
 def panel_lines(panel: SinglePanel) -> list[str]:

@@ -22,6 +22,7 @@ Worker registers, kept from panel to panel (steps in words of 8 bytes):
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from .gemm_frame import ADD, CHOICE, FRAME_START, ROW, ZERO, share_lines, variant
 from .text import bundle
@@ -60,7 +61,12 @@ class FewPanel:
     @property
     def slots(self) -> int:
         """Issue slots of a worker with rows."""
-        return sum(not line.endswith(":") for line in few_lines(self))
+        return _slots(self)
+
+
+@cache
+def _slots(panel: FewPanel) -> int:
+    return sum(not line.endswith(":") for line in few_lines(panel))
 
 
 def few_lines(panel: FewPanel) -> list[str]:
@@ -184,6 +190,7 @@ def few_start_lines(mode: str, single: bool) -> list[str]:
     return [*lines, *first, f"{leave}:", "exitz $m15"]
 
 
+@cache
 def few_start_slots(mode: str, single: bool) -> int:
     """Issue slots of a call before its first panel."""
     first = FewPanel(mode, OPEN, LAST if single else MIDDLE)

@@ -14,6 +14,7 @@ Of few rows, as in `gemm_few` but for:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from . import gemm_few as few
 from . import gemm_stream as stream
@@ -44,8 +45,13 @@ class ShortPanel:
     @property
     def slots(self) -> int:
         """Issue slots of a worker of few rows; otherwise, those beyond four per row."""
-        count = sum(not line.endswith(":") for line in short_lines(self))
-        return count if self.few else count - 4 * stream.SHORTEST - 4
+        return _slots(self)
+
+
+@cache
+def _slots(panel: ShortPanel) -> int:
+    count = sum(not line.endswith(":") for line in short_lines(panel))
+    return count if panel.few else count - 4 * stream.SHORTEST - 4
 
 
 def short_lines(panel: ShortPanel) -> list[str]:
@@ -130,6 +136,7 @@ def short_start_lines(mode: str, is_few: bool) -> list[str]:
     ]
 
 
+@cache
 def short_start_slots(mode: str, is_few: bool) -> int:
     """Issue slots of a call before its first panel."""
     return len(short_start_lines(mode, is_few))

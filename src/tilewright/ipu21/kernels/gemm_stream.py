@@ -38,6 +38,7 @@ With a start array: $m9 its word 11 in this column, $m10 from C to it, $m11 the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from .gemm_frame import ADD, CHOICE, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
 from .text import bundle
@@ -76,7 +77,12 @@ class Panel:
     @property
     def extra_slots(self) -> int:
         """Issue slots beyond four per row."""
-        return sum(not line.endswith(":") for line in panel_lines(self)) - 4 * SHORTEST - 4
+        return _extra_slots(self)
+
+
+@cache
+def _extra_slots(panel: Panel) -> int:
+    return sum(not line.endswith(":") for line in panel_lines(panel)) - 4 * SHORTEST - 4
 
 
 def panel_lines(panel: Panel) -> list[str]:
@@ -240,6 +246,7 @@ def opening_lines(panel: Panel) -> list[str]:
     return [f"{panel.opening}:", *_OPENING[panel.mode]]
 
 
+@cache
 def start_slots(mode: str) -> int:
     """Issue slots of a call before its first panel."""
     return len(start_lines(mode, Panel())) + len(_OPENING[mode])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from profiled_digits import recorded_runs
+from profiled_digits import IMAGES, package, recorded_runs
 
 from tilewright.profiling import KEYS, Profile, ProfileBuilder, query, read_profile, write_profile
 from tilewright.profiling.critical import critical_path
@@ -62,11 +62,15 @@ def test_the_path_is_whole_and_moves_at_barriers(profile: Profile) -> None:
 
 
 def test_steps_know_their_operation_and_kernel(profile: Profile) -> None:
-    steps = {step.name: step for step in profile.steps}
-    multiply = steps["matmul_0.multiply"]
-    assert (multiply.operation, multiply.kernel) == ("matmul_0", "gemm_f16")
-    assert dict(multiply.metadata)["expression"].startswith("matmul(%x, ")
-    assert steps["gelu_0.gelu"].kernel == "gelu_f16" and steps["add_1.add"].kernel == "add_row_f16"
+    debug = package().debug
+    assert debug is not None and debug.program is not None
+    doing = debug.program.doing("matmul_0")
+    multiply = next(step for step in profile.steps if step.operation == doing and "gemm" in step.kernel)
+    assert multiply.name.startswith(f"{doing}.") and multiply.kind == "compute"
+    assert multiply.multiply_adds == IMAGES * 64 * 128
+    assert doing != "matmul_0" or dict(multiply.metadata)["expression"].startswith("matmul(%x, ")
+    symbols = {symbol.name for symbol in package().symbols}
+    assert all(step.kernel in symbols for step in profile.steps if step.kind == "compute")
     assert {step.kernel for step in profile.steps if step.kind == "exchange"} == {"exchange"}
     assert all(step.kernel != step.kind for step in profile.steps if step.kind in ("compute", "copy"))
 

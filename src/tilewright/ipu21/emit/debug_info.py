@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import PackageError
 from ...graph import Graph, Operation, Region, Value
 from ...graph import Loop as GraphLoop
 from ...package.limits import MAX_TEXT
@@ -25,6 +26,7 @@ from ...package.program_info import (
     StepInfo,
     ValueInfo,
 )
+from ...package.rules.bindings import check_slices, check_type
 from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileWork
 from ..machine.topology import to_physical
@@ -161,6 +163,12 @@ class _Describer:
             binding = make_binding(
                 item.value, item.held, type_.shape, type_.dtype, self.work, self.placement, replicas=True
             )
+            try:
+                check_type(binding, item.value)
+                check_slices(binding, item.value, once=False)
+            except PackageError:
+                # Tiles hold a part of it only, or in a form that no package can state.
+                continue
             step = INPUT if item.step < 0 else self.ends[item.step]
             owner = self.owners[item.step] if item.step >= 0 else ""
             found.append(ValueInfo(binding, step, self.numbers[item.held.buffer], owner, item.copy))

@@ -99,7 +99,8 @@ ELEMENTWISE_INSTRUCTIONS = 6 * PASSES * (4 * ROUNDS + 4)
 
 
 def rate(make: Callable[[], Tile], count: float, run: Run, *, batch: int = 4, tries: int = 300) -> float:
-    """Millions of `count` per second, best of many short tries: other load on the machine then shows least.
+    """Millions of `count` per second, best of many short tries, by the thread's own time:
+    other load on the machine then shows least.
 
     `count` is per tile and run.
     """
@@ -109,9 +110,9 @@ def rate(make: Callable[[], Tile], count: float, run: Run, *, batch: int = 4, tr
     for attempt in range(tries + 1):
         for tile in tiles:
             tile.m[0], tile.pc = registers, begin
-        start = time.perf_counter()
+        start = time.thread_time()
         stops = run(tiles)
-        elapsed = time.perf_counter() - start
+        elapsed = time.thread_time() - start
         if any(stop.kind is not StopKind.ENDED for stop in stops):
             raise RuntimeError(stops[0].text)
         if attempt:

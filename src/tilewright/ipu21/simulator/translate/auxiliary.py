@@ -22,6 +22,7 @@ from ..instruction_tables import (
     instruction_tables,
 )
 from . import reasons
+from .half_tables import has_table, table_name
 from .library import PAIR, wrapper_name
 from .lowering import Lowering
 from .memory import COLD, MemoryEmitter
@@ -54,6 +55,7 @@ class AuxEmitter(MemoryEmitter):
         self.fast_halves = fast_halves and flavour != GENERAL
         self.fast_singles = flavour != GENERAL
         self.pending_slots = 0
+        self._peaks: dict[str, str] = {}
 
     def aux(self, op: Operation) -> Result | None:
         """Compute; None if there is nothing to deliver."""
@@ -192,11 +194,29 @@ class AuxEmitter(MemoryEmitter):
         fast = self.fast_halves if halves else self.fast_singles
         arguments = f"ptr %state, i64 %context, i64 {lanes}, i64 {x}, i64 {y}"
         wide = words == 2
+        if halves and fast and has_table(instruction_tables().groups[op.group].functions[op.function]):
+            found = self._from_table(op, x, lanes)
+            scalar = "i64" if wide else "i32"
+            return self.checked(found, scalar, True, lambda: self._narrow(self._call(op, arguments), wide))
         if fast and kind in _ARITHMETIC:
             return self._arithmetic(op, kind, halves, x, y, arguments, wide)
         if fast and (kind in _ORDER or kind in ("max", "min", "absmax")):
             return self._ordered(kind, halves, x, y, wide)
         return self._narrow(self._call(op, arguments), wide)
+
+    def _from_table(self, op: Operation, x: str, lanes: int) -> str:
+        """A function of one half, lane by lane."""
+        build = self.builder
+        name = table_name(op.function)
+        build.externals[name] = f"@{name} = external global [65536 x i16]"
+        scalar = "i64" if lanes == 4 else "i32"
+        out = "0"
+        for lane in range(lanes):
+            half = build.op(f"and i64 {build.op(f'lshr i64 {x}, {16 * lane}')}, 65535")
+            value = build.load("i16", build.at(f"@{name}", "i16", half), 2)
+            moved = build.op(f"shl {scalar} {build.op(f'zext i16 {value} to {scalar}')}, {16 * lane}")
+            out = build.op(f"or {scalar} {out}, {moved}")
+        return out
 
     def _narrow(self, text: str, wide: bool) -> str:
         return text if wide else self.builder.op(f"trunc i64 {text} to i32")
@@ -247,29 +267,60 @@ class AuxEmitter(MemoryEmitter):
             a, b = self._as_vector(x, vector, scalar), self._as_vector(y, vector, scalar)
         value = build.op(f"{_ARITHMETIC[kind]} {vector} {a}, {b}")
         bits = build.op(f"bitcast {vector} {value} to {scalar}")
-        return self.otherwise(
-            self._special(bits, scalar, halves),
-            scalar,
-            bits,
-            lambda: self._narrow(self._call(op, arguments), wide),
-        )
+        return self.checked(bits, scalar, halves, lambda: self._narrow(self._call(op, arguments), wide))
 
-    def otherwise(self, rare: str, kind: str, text: str, slow: Callable[[], str]) -> str:
-        """`text`, or what `slow()` emits where `rare` (like `kind`) is not zero; fast code gives up then."""
+    def checked(self, bits: str, scalar: str, halves: bool, slow: Callable[[], str]) -> str:
+        """A result, or what `slow()` emits where one of its lanes is an infinity or a NaN.
+
+        Fast code only keeps the largest magnitude, and gives up at the exit: until then nothing is final.
+        """
         build = self.builder
         if self.flavour == FAST:
-            # Looked at once, at the exit: until then nothing is final.
-            wide = rare if kind == "i64" else build.op(f"zext {kind} {rare} to i64")
-            build.store("i64", build.op(f"or i64 {build.load('i64', '%specials')}, {wide}"), "%specials")
-            return text
-        place = build.alloca(kind, "either")
-        build.store(kind, text, place)
+            self._note_peak(bits, scalar, halves)
+            return bits
+        rare = self._special(bits, scalar, halves)
+        place = build.alloca(scalar, "either")
+        build.store(scalar, bits, place)
         cold, done = build.name("rare"), build.name("usual")
-        build.branch(build.op(f"icmp ne {kind} {rare}, 0"), cold, done, COLD)
+        build.branch(build.op(f"icmp ne {scalar} {rare}, 0"), cold, done, COLD)
         build.label(cold)
-        build.store(kind, slow(), place)
+        build.store(scalar, slow(), place)
         build.label(done)
-        return build.load(kind, place)
+        return build.load(scalar, place)
+
+    def _note_peak(self, bits: str, scalar: str, halves: bool) -> None:
+        """Raise the largest magnitudes so far, lane by lane, to those of a result."""
+        build = self.builder
+        lane = "i16" if halves else "i32"
+        lanes = (4 if halves else 2) // (1 if scalar == "i64" else 2)
+        vector = f"<{lanes} x {lane}>"
+        place = f"%peak{lanes}{lane}"
+        if vector not in self._peaks:
+            self._peaks[vector] = place
+            build.allocas += [
+                f"  {place} = alloca {vector}",
+                f"  store {vector} zeroinitializer, ptr {place}",
+            ]
+        ones = _all_of(lanes, lane, 0x7FFF if halves else 0x7FFFFFFF)
+        size = build.op(f"and {vector} {build.op(f'bitcast {scalar} {bits} to {vector}')}, {ones}")
+        name = f"llvm.umax.v{lanes}{lane}"
+        peak = build.call(vector, name, f"{vector} {build.load(vector, place)}, {vector} {size}")
+        build.store(vector, peak, place)
+
+    def look_at_peaks(self) -> None:
+        """Note in %specials whether a result so far was an infinity or a NaN."""
+        build = self.builder
+        for vector, place in self._peaks.items():
+            lanes, lane = int(vector[1]), vector[-4:-1]
+            least = _all_of(lanes, lane, 0x7C00 if lane == "i16" else 0x7F800000)
+            wrong = build.op(f"icmp uge {vector} {build.load(vector, place)}, {least}")
+            some = build.call("i1", f"llvm.vector.reduce.or.v{lanes}i1", f"<{lanes} x i1> {wrong}")
+            self.note_special(build.op(f"zext i1 {some} to i64"))
+
+    def note_special(self, text: str) -> None:
+        """In fast code: the launch will be given up if this i64 is not zero."""
+        build = self.builder
+        build.store("i64", build.op(f"or i64 {build.load('i64', '%specials')}, {text}"), "%specials")
 
     def _ordered(self, kind: str, halves: bool, x: str, y: str, wide: bool) -> str:
         build = self.builder
@@ -320,6 +371,11 @@ class AuxEmitter(MemoryEmitter):
     def fast_whole(self, op: Operation, words: int) -> str | None:
         """A native form of an instruction on whole registers, or None."""
         return None
+
+
+def _all_of(lanes: int, lane: str, value: int) -> str:
+    """A vector constant."""
+    return "<" + ", ".join([f"{lane} {value}"] * lanes) + ">"
 
 
 def csr_exists_for_worker(number: int) -> bool:

@@ -76,6 +76,7 @@ class WorkerEmitter(MatrixEmitter):
             build.store("i64", str(reason), build.at("%scratch", "i64", sc.REASON))
             build.jump("bail")
         build.label("bail")
+        self.look_at_peaks()
         some = build.op(f"icmp ne i64 {build.load('i64', '%specials')}, 0")
         build.end(f"ret i64 {build.op(f'select i1 {some}, i64 2, i64 1')}")
         return build.text(f"define i64 @{name}(ptr noalias %state, i64 %context, ptr noalias %scratch)")
@@ -288,6 +289,7 @@ class WorkerEmitter(MatrixEmitter):
         build = self.builder
         build.label("leave")
         self.look_at_sums()
+        self.look_at_peaks()
         self.bail_if(build.op(f"icmp ne i64 {build.load('i64', '%specials')}, 0"), reasons.SPECIAL)
         self.store_back()
         self.store_accumulators()

@@ -18,6 +18,7 @@ from ..engine_aux import ESR_BIT
 from ..engine_registers import FP_CTL, FP_INFMT, FP_ISCL, FP_NFMT, FP_SCL, TAS, csr_index, draw
 from ..instruction_tables import instruction_tables
 from . import runtime
+from .half_tables import filler_source, has_table
 from .ir import Builder
 from .lowering import Lowering
 from .operands import Value, constant
@@ -256,6 +257,8 @@ def library_source(native_halves: bool) -> str:
         for number, meaning in enumerate(groups[group].functions):
             if group in (codes.GROUP_HALVES, codes.GROUP_SINGLES):
                 parts.append(_lanes(group, number, meaning, wanted))
+                if group == codes.GROUP_HALVES and has_table(meaning):
+                    parts.append(filler_source(number, meaning, wanted))
             else:
                 parts.append(_whole(group, number, meaning, groups[group].arguments[number], wanted))
     done: set[str] = set()

@@ -87,7 +87,7 @@ class MatrixEmitter(ProductEmitter):
             result = build.op(f"extractvalue {PAIR} {both}, 0")
             return result if count == 4 else build.op(f"trunc i64 {result} to i32")
 
-        return self.otherwise(self._special(bits, scalar, True), scalar, bits, slow)
+        return self.checked(bits, scalar, True, slow)
 
     # ---- split: even accumulators are `work`, odd ones `delay`
 

@@ -125,7 +125,7 @@ class ProductEmitter(AuxEmitter):
                 )
         used = build.op(f"and i64 {build.load('i64', '%unfit')}, {build.load('i64', '%amps')}")
         found = build.op(f"or i64 {used}, {build.op(f'zext i1 {wrong} to i64')}")
-        build.store("i64", build.op(f"or i64 {build.load('i64', '%specials')}, {found}"), "%specials")
+        self.note_special(found)
 
     def clear_accumulators(self, condition: str) -> None:
         if self.mode == "memory":

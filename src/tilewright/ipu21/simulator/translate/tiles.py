@@ -22,6 +22,7 @@ from ..tile import Tile
 from ..tiles import in_threads
 from . import scratch as sc
 from .emit import changes_control, module_source
+from .half_tables import fill_tables
 from .library import RUNTIME, library_source, wrapper_name
 from .native import FULL, LIGHT, binding, compile_module, native_halves
 from .program import TooLarge, program
@@ -83,6 +84,9 @@ class Translator:
             names += [wrapper_name(group, number) for number in range(count)]
         for name in names:
             llvm.add_symbol(name, self._library.address(name))
+        self._tables = fill_tables(self._library.address)
+        for name, table in self._tables.items():
+            llvm.add_symbol(name, table.ctypes.data)
         self.assist = self._library.address("tw.runtime.assist")
 
     def scratch(self) -> sc.Scratch:

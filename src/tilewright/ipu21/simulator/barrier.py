@@ -23,6 +23,7 @@ MASTER = 15
 PLACES_SHOWN = 8
 """Places that the report of a deadlock names, those of the tiles at fault first."""
 ZONES = (INTERNAL, HOST, MASTER)
+NO_OWNERS = np.zeros(0, np.int64)
 
 
 @dataclass(eq=False, slots=True)
@@ -75,17 +76,21 @@ def completion(standings: Sequence[Standing]) -> Completion | None:
     group = groups.pop()
     excused = [s for s in standings if s.zone is None]
     last = max([s.since for s in arrived] + [s.count_since for s in excused])
+    owners = [s.tiles for s in arrived if s.zone == MASTER]
+    return barrier_of(
+        group,
+        sum(len(s.tiles) for s in arrived),
+        sum(len(s.tiles) for s in excused),
+        last,
+        np.sort(np.concatenate(owners)) if owners else NO_OWNERS,
+    )
+
+
+def barrier_of(group: int, arrived: int, excused: int, last: int, owners: NDArray[np.int64]) -> Completion:
+    """A barrier whose last arrival was at cycle `last`."""
     # A supervisor issues one instruction per cycle, so nobody goes on in the cycle of the last `sync`.
     wait = BARRIER_INTERNAL if group == INTERNAL else max(BARRIER_HOST, 1)
-    owners = [s.tiles for s in arrived if s.zone == MASTER]
-    return Completion(
-        group=group,
-        arrived=sum(len(s.tiles) for s in arrived),
-        excused=sum(len(s.tiles) for s in excused),
-        last=last,
-        release=last + wait,
-        owners=np.sort(np.concatenate(owners)) if owners else np.zeros(0, np.int64),
-    )
+    return Completion(group, arrived, excused, last, last + wait, owners)
 
 
 def check_zone(zone: int, tile: int, address: int, cycle: int) -> None:

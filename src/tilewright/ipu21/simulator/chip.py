@@ -21,13 +21,23 @@ from tilewright.ipu21.machine.topology import TILES
 from tilewright.package.records import Package
 
 from .activity import ActivityLog, note_release, note_stop
-from .barrier import HOST, INTERNAL, Completion, check_zone, completion, deadlock
+from .barrier import (
+    HOST,
+    INTERNAL,
+    NO_OWNERS,
+    Completion,
+    Standing,
+    barrier_of,
+    check_zone,
+    completion,
+    deadlock,
+)
 from .classes import NO_ITEMS, State, TileClass, load_classes, split, word_at, word_table
 from .engine import Engines
 from .exchange_log import SEND
 from .fabric import resolve
 from .hazards import PhaseChecks, check_phase
-from .hostport import Guest, HostPort, LateHost, host_words
+from .hostport import Guest, HostPort, LateHost, words_of_all
 from .movement import NO_MOVES, move, stored_ranges
 from .phase_cache import Phase, PhaseCache
 from .sent_words import check_sent
@@ -318,12 +328,10 @@ class Chip:
             return False
         self._separate(np.concatenate([group.members for group in senders]))
         senders = sorted((g for g in self.classes if len(g.sends)), key=lambda group: group.first)
-        guests, words = [], []
+        guests = [Guest(g.first, g.tile.memory, g.tile.csr(INCOMING_MUX), g.tile.pc) for g in senders]
+        sends = words_of_all([group.sends for group in senders], guests)
+        words = [self.port.take_request(guest, sent) for guest, sent in zip(guests, sends, strict=True)]
         for group in senders:
-            tile = group.tile
-            guest = Guest(group.first, tile.memory, tile.csr(INCOMING_MUX), tile.pc)
-            guests.append(guest)
-            words.append(self.port.take_request(guest, host_words(group.sends, guest)))
             group.sends = NO_ITEMS
         for group, guest, sent in zip(senders, guests, words, strict=True):
             counted = self.port.serve(guest, sent) if len(sent) else 0
@@ -354,8 +362,11 @@ class Chip:
 
     def _barrier(self) -> bool:
         """Completes the barrier that all are ready for; False if the host must act or all have ended."""
-        standings = [group.standing() for group in self.classes]
-        done = completion(standings)
+        standings: list[Standing] = []
+        done = self._usual_barrier()
+        if done is None or self.recording:
+            standings = [group.standing() for group in self.classes]
+            done = completion(standings)
         if done is None:
             if all(group.state is State.ENDED for group in self.classes):
                 if self.credit:
@@ -385,6 +396,22 @@ class Chip:
         for group in self.classes:
             self._pass(group, done)
         return True
+
+    def _usual_barrier(self) -> Completion | None:
+        """`completion` where nobody is missing and all that wait do so in `sync 3`, or all in `sync 7`."""
+        zone, arrived, excused, last = -1, 0, 0, 0
+        for group in self.classes:
+            tile = group.tile
+            if tile.sans:
+                excused += len(group.members)
+                last = max(last, tile.sans_clock)
+            elif group.state is State.ARRIVED and zone in (-1, group.zone):
+                zone = group.zone
+                arrived += len(group.members)
+                last = max(last, group.since)
+            else:
+                return None
+        return barrier_of(zone, arrived, excused, last, NO_OWNERS) if zone in (INTERNAL, HOST) else None
 
     def _record(self, done: Completion) -> None:
         self.barrier_count += 1

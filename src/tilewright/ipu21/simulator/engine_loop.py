@@ -9,7 +9,14 @@ from . import state as at
 from .codes import DELAY, GET, GROUP_CONTROL, LD64PUTCS, LD128PUTCS, PUT
 from .engine_decode import form_at
 from .engine_memory import fault
-from .engine_registers import CCCSLOAD, INCOMING_MUX, OUTGOING_DELTA, TILE_ID, decode_weight
+from .engine_registers import (
+    CCCSLOAD,
+    INCOMING_MUX,
+    OUTGOING_DELTA,
+    TILE_ID,
+    refresh_weights,
+    remember_weights,
+)
 from .engine_supervisor import halt, supervisor_turn
 from .engine_worker import run_workers
 from .instruction_tables import HAZARDS, INFO_GROUP, INFO_SUPERVISOR, INFO_WINDOW, ROW
@@ -145,12 +152,12 @@ def run_tile(state: Integers) -> int:
     Issues exactly as many instructions and bundles as the budget allows; the stop's clock is then the cycle
     of the next one, and a later run goes on as if there had been no stop.
     """
-    for entry in range(64):
-        decode_weight(state, entry)
+    refresh_weights(state)
     stopped = 0
     while stopped == 0:
         if state[at.ASSISTANCE]:
             stopped = call_native(state[at.ASSISTANCE], state)
         if stopped == 0:
             stopped = finish_wait(state) if state[at.WAITING] else supervisor_step(state)
+    remember_weights(state)
     return int(state[at.STOP])

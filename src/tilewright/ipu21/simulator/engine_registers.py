@@ -10,7 +10,7 @@ from . import state as at
 from .codes import BR, BRI, BRNEG, BRNZ, BRNZDEC, BRPOS, BRZ
 from .engine_memory import fault, field, immediate_of, set_main
 from .instruction_tables import CSRS_AT
-from .pointers import accumulators, half_weights, tables, weight_words
+from .pointers import accumulators, half_weights, integers_at, tables, weight_words
 from .stops import UNKNOWN_CSR
 
 PC, WSR, REPEAT_COUNT, REPEAT_FIRST, REPEAT_END, COUNT_LOW, COUNT_HIGH = 0, 1, 4, 5, 6, 0x60, 0x61
@@ -125,6 +125,28 @@ def decode_weight(state: Integers, entry: int) -> int:
     halves[base + 16] = half_value(low >> 16)
     halves[base + 32] = half_value(high & 0xFFFF)
     halves[base + 48] = half_value(high >> 16)
+    return 0
+
+
+def refresh_weights(state: Integers) -> int:
+    """Decode all weights if somebody else has changed one since `remember_weights`."""
+    raw = integers_at(state[at.WEIGHTS])
+    seen = integers_at(state[at.HALF_WEIGHTS] + at.HALF_WEIGHT_BYTES)
+    difference = 0
+    for entry in range(64):
+        difference |= raw[entry] ^ seen[entry]
+    if difference:
+        for entry in range(64):
+            decode_weight(state, entry)
+    return 0
+
+
+def remember_weights(state: Integers) -> int:
+    """Keep the raw weights, whose halves are up to date."""
+    raw = integers_at(state[at.WEIGHTS])
+    seen = integers_at(state[at.HALF_WEIGHTS] + at.HALF_WEIGHT_BYTES)
+    for entry in range(64):
+        seen[entry] = raw[entry]
     return 0
 
 

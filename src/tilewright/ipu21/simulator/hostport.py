@@ -9,7 +9,7 @@ and another tile's packets is demanded (assumed).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Never
@@ -37,6 +37,9 @@ from tilewright.ipu21.machine.memory import (
     TILE_END,
     effective_elements,
 )
+
+from .exchange_log import joined
+from .translate.copies import make_copies
 
 HOST_CONTROL = 3
 """Control of every send to the host."""
@@ -345,6 +348,13 @@ def host_words(log: NDArray[np.void], guest: Guest) -> NDArray[np.void]:
 
     Raises SimulationError for sends that no host phase uses: other controls, memory that holds the code.
     """
+    return words_of_all([log], [guest])[0]
+
+
+def words_of_all(logs: Sequence[NDArray[np.void]], guests: Sequence[Guest]) -> list[NDArray[np.void]]:
+    """`host_words` of many tiles. Raises for the first tile at fault."""
+    lengths = [len(log) for log in logs]
+    log = joined(logs)
     address, count, pc, clock = (log[name].astype(np.int64) for name in ("value", "count", "pc", "clock"))
     end = address + 4 * count
     foreign = log["control"] != HOST_CONTROL
@@ -352,6 +362,7 @@ def host_words(log: NDArray[np.void], guest: Guest) -> NDArray[np.void]:
     code = pc + 4 + FETCH_LOOKAHEAD_BYTES
     own = ~outside & _share_elements(address, np.minimum(end, TILE_END), pc, code)
     wrong = foreign | outside | own
+    guest = np.repeat(np.arange(len(guests)), lengths)
     if wrong.any():
         index = int(np.argmax(wrong))
         words, begin = int(count[index]), int(address[index])
@@ -366,18 +377,24 @@ def host_words(log: NDArray[np.void], guest: Guest) -> NDArray[np.void]:
             what = f"a send of {words} words from {begin:#x} reads the memory element of the running code"
         raise SimulationError(
             what,
-            tile=guest.physical,
+            tile=guests[int(guest[index])].physical,
             context="supervisor",
             address=int(pc[index]),
             cycle=int(clock[index]),
         )
+    first = np.cumsum(count) - count
     item = np.repeat(np.arange(len(log)), count)
-    step = np.arange(len(item)) - np.repeat(np.cumsum(count) - count, count)
-    sent = np.zeros(len(item), WORD)
-    sent["address"] = address[item] + 4 * step
-    sent["value"] = guest.memory.view("<u4")[(sent["address"] - TILE_BASE) // 4]
+    step = np.arange(len(item)) - first[item]
+    values = np.empty(len(item), np.uint32)
+    memory = np.array([one.memory.__array_interface__["data"][0] for one in guests], np.int64)
+    make_copies(
+        np.stack([values.ctypes.data + 4 * first, memory[guest] + address - TILE_BASE, count], axis=1)
+    )
+    sent = np.empty(len(item), WORD)
+    sent["value"], sent["address"] = values, address[item] + 4 * step
     sent["clock"], sent["pc"] = clock[item] + step, pc[item]
-    return sent
+    ends = np.cumsum(np.bincount(guest, weights=count, minlength=len(guests)).astype(np.int64)).tolist()
+    return [sent[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 def _share_elements(

@@ -75,7 +75,7 @@ class Tile:
         self._words: NDArray[np.uint32] = self.memory.view(np.uint32)
         self._state: NDArray[np.int64] = np.zeros(at.STATE_WORDS, dtype=np.int64)
         self._address = int(self._state.ctypes.data)
-        self._half_weights: NDArray[np.float64] = np.zeros(256, dtype=np.float64)
+        self._half_weights: NDArray[np.float64] = np.zeros(256 + 64, dtype=np.float64)
         self._decoded: NDArray[np.int16] = np.zeros(_REGION0_WORDS, dtype=np.int16)
         shadow_bytes = TILE_BYTES // 8 if self.checks.poison else 1
         self._shadow: NDArray[np.uint8] = np.zeros(shadow_bytes, dtype=np.uint8)
@@ -211,6 +211,8 @@ class Tile:
         """
         if number == CTXT_STS and context == 0:
             return self._context_status()
+        if context == 0 and 0 <= number < at.CSR_STRIDE:
+            return int(self._state[at.CSRS + number])
         return int(self._state[self._csr_place(number, context)])
 
     def set_csr(self, number: int, value: int, context: int = 0) -> None:

@@ -1,7 +1,7 @@
-"""Functions of one half, as tables of their 65,536 results: elementary functions take a load instead of a call.
+"""Functions of one half, as tables of their 65,536 results: a load instead of a call.
 
-A table is filled by the value function itself, rounding to nearest. Where a result sets a flag, or is an infinity
-or a NaN, it holds a NaN: that is for the library.
+A table is filled by the value function itself, rounding to nearest. Where a result sets a flag, or is an
+infinity or a NaN, it holds a NaN: that is for the library.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ...isa.meaning.registry import Meaning
 from .. import codes
 from ..instruction_tables import instruction_tables
-from .lowering import Lowering
 from .ir import Builder
+from .lowering import Lowering
 from .operands import Value, constant
 
 UNARY = ("x", "control", "draw")

@@ -34,7 +34,7 @@ from .barrier import (
 )
 from .classes import NO_ITEMS, State, TileClass, load_classes, split, word_at, word_table
 from .engine import Engines
-from .exchange_log import SEND
+from .exchange_log import SEND, joined
 from .fabric import resolve
 from .hazards import PhaseChecks, check_phase
 from .hostport import Guest, HostPort, LateHost, words_of_all
@@ -181,15 +181,16 @@ class Chip:
                 group.marks.append(marks)
             if self.recording:
                 note_stop(group, stop.kind, stop.clock, self._phase_release)
-        log = group.tile.take_log()
+        log, spent = group.tile.take_log(), group.spent
         if not len(log):
             pass
         elif group.active:
-            group.items = np.concatenate([group.items, log]) if len(group.items) else log
+            group.items = joined([group.items, log]) if len(group.items) else log
         else:
             sent = log[(log["kind"] == SEND) & ((log["control"] & DIRECTIONS) != 0)]
             group.sends = np.concatenate([group.sends, sent]) if len(group.sends) else sent
         kind = stop.kind
+        group.spent = 0
         if kind is StopKind.SYNC:
             self._sync(group, stop)
         elif kind is StopKind.WINDOW_CLOSED:
@@ -199,9 +200,8 @@ class Chip:
             self.classes += [new for new in split(group, group.members.tolist()) if new is not group]
         elif kind is StopKind.ENDED:
             self._ended(group, stop)
-        elif kind is StopKind.BUDGET and group.spent < self._instruction_limit:
-            group.spent += RUN_BUDGET
-            return
+        elif kind is StopKind.BUDGET and spent < self._instruction_limit:
+            group.spent = spent + RUN_BUDGET
         else:
             raise SimulationError(
                 stop.text,
@@ -211,7 +211,6 @@ class Chip:
                 address=stop.pc,
                 cycle=stop.clock,
             )
-        group.spent = 0
 
     def _sync(self, group: TileClass, stop: Stop) -> None:
         group.zone, group.since = stop.zone, stop.clock

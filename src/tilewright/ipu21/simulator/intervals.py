@@ -14,19 +14,22 @@ from .classes import TileClass
 
 def intervals(classes: Iterable[TileClass]) -> NDArray[np.void]:
     """All intervals since the marks were last cleared, by tile, in time order."""
-    parts = []
-    for group in classes:
-        if not group.marks:
-            continue
-        marks = np.concatenate(group.marks)
-        rows = np.zeros(len(marks), INTERVAL)
-        rows["step"], rows["begin"] = marks["step"], marks["clock"]
-        rows["end"][:-1] = marks["clock"][1:]
-        rows["end"][-1] = max(group.tile.clock, int(marks["clock"][-1]))
-        many = np.tile(rows, len(group.members))
-        many["tile"] = np.repeat(group.members, len(rows))
-        parts.append(many)
-    if not parts:
+    groups = [group for group in classes if any(len(marks) for marks in group.marks)]
+    if not groups:
         return np.zeros(0, INTERVAL)
-    result = np.concatenate(parts)
+    parts = [marks for group in groups for marks in group.marks]
+    step, clock = (np.concatenate([marks[name] for marks in parts]) for name in ("step", "clock"))
+    counts = np.array([sum(map(len, group.marks)) for group in groups])
+    last = np.cumsum(counts) - 1
+    rows = np.zeros(len(step), INTERVAL)
+    rows["step"], rows["begin"] = step, clock
+    rows["end"][:-1] = clock[1:]
+    rows["end"][last] = np.maximum(clock[last], [group.tile.clock for group in groups])
+    members = np.array([len(group.members) for group in groups])
+    # Every member of a class has its marks.
+    repeated = np.repeat(np.arange(len(groups)), members)
+    size = counts[repeated]
+    index = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    result = rows[np.repeat((last - counts + 1)[repeated], size) + index]
+    result["tile"] = np.repeat(np.concatenate([group.members for group in groups]), size)
     return result[np.argsort(result["tile"], kind="stable")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from random_programs import judge
+from random_programs import FAMILIES, judge
 
 pytestmark = pytest.mark.sim
 
@@ -20,3 +20,11 @@ def test_loops_repeats_and_branches(seed: int) -> None:
     verdict = judge(60, 12, loops=True, first_seed=seed)
     assert verdict.failure == ""
     assert verdict.native > verdict.programs // 3
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", [50_000, 60_000])
+def test_families_that_run_natively(family: str, seed: int) -> None:
+    verdict = judge(40, 24, loops=True, first_seed=seed, family=family)
+    assert verdict.failure == ""
+    assert verdict.native > verdict.programs // 10

@@ -22,7 +22,21 @@ from .products import ProductEmitter
 from .program import Operation, Step
 
 AMP = "f16v4hihov4amp"
-SPLIT = frozenset(("f16v4mix", "f32v2axpy", "f16v4acc", "f16v8acc", "f32v4acc", "f16v2gina", "f32v2gina"))
+SPLIT = frozenset(
+    (
+        "f16v4mix",
+        "f32v2axpy",
+        "f16v4acc",
+        "f16v8acc",
+        "f16v8sqacc",
+        "f32v4acc",
+        "f16v2gina",
+        "f32v2gina",
+        "f16v4gacc",
+        "f16v4stacc",
+        "f16v4istacc",
+    )
+)
 """Instructions on accumulators with a native form in `split`."""
 
 
@@ -161,6 +175,50 @@ class MatrixEmitter(ProductEmitter):
         for index, text in enumerate(self._quad(op, 0)):
             self._add(self._singles(text), 2 * index, 2)
         return ""
+
+    def _f16v8sqacc(self, op: Operation) -> str:
+        """Squares of halves are singles."""
+        for index, text in enumerate(self._quad(op, 0)):
+            wide = self.builder.op(f"fpext <4 x half> {self.halves_of(text)} to <4 x float>")
+            self._add(self.builder.op(f"fmul <4 x float> {wide}, {wide}"), 4 * index, 4)
+        return ""
+
+    def _raw_pair(self, name: str, first: int) -> str:
+        """Two neighbours of the even or the odd accumulators, as they are, as i64."""
+        place = self.builder.at(f"%{name}", "float", first)
+        return self.builder.op(f"bitcast <2 x float> {self.builder.load('<2 x float>', place, 8)} to i64")
+
+    def _f16v4stacc(self, op: Operation) -> str:
+        if op.immediate > 1:
+            self.builder.jump(self.bail(reasons.EXCEPTION))
+            return "0"
+        build = self.builder
+        result = self._raw_pair("delay" if op.immediate else "work", 0)
+        source = build.at("%work", "float", 4 if op.immediate else 2)
+        build.store("<2 x float>", build.load("<2 x float>", source, 8), build.at("%delay", "float", 0), 8)
+        return result
+
+    def _f16v4istacc(self, op: Operation) -> str:
+        if op.immediate > 1:
+            self.builder.jump(self.bail(reasons.EXCEPTION))
+            return "0"
+        build = self.builder
+        result = self._raw_pair("delay", 0)
+        place = self._set("work", 0)
+        old = build.load("<8 x float>", place, 32)
+        if op.immediate == 0:
+            entering = self.shuffled("float", 8, old, "poison", (6, 7))
+            build.store("<2 x float>", entering, build.at("%delay", "float", 0), 8)
+        x, y = (build.op(f"bitcast i64 {self._low_pair(op, index)} to <4 x i16>") for index in (0, 1))
+        both = self.shuffled("i16", 4, x, y, (0, 4, 1, 5, 2, 6, 3, 7))
+        rows = build.op(f"bitcast <8 x i16> {both} to <4 x float>")
+        wide = self.shuffled("float", 4, rows, "poison", (0, 1, 2, 3, -1, -1, -1, -1))
+        order = [8 + index // 2 if index % 2 == op.immediate else index for index in range(8)]
+        build.store("<8 x float>", self.shuffled("float", 8, old, wide, order), place, 32)
+        return result
+
+    def _f16v4gacc(self, op: Operation) -> str:
+        return self._narrowed(self._four()[1], 4)
 
     def _gina(self, op: Operation, values: str) -> str:
         """Read the first two of a chain, shift it, enter two values; returns what was read."""

@@ -32,4 +32,5 @@ def intervals(classes: Iterable[TileClass]) -> NDArray[np.void]:
     index = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
     result = rows[np.repeat((last - counts + 1)[repeated], size) + index]
     result["tile"] = np.repeat(np.concatenate([group.members for group in groups]), size)
-    return result[np.argsort(result["tile"], kind="stable")]
+    ordered: NDArray[np.void] = result[np.argsort(result["tile"], kind="stable")]
+    return ordered

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..machine import topology
 from . import routes
@@ -83,6 +84,20 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
 
 def _enough(effort: int) -> float:
     return next(ratio for spent, ratio in _ENOUGH if effort >= spent)
+
+
+def _lists(tiles: Ints) -> tuple[NDArray[np.int32], Ints, NDArray[np.int32], Ints]:
+    """Room for the sends and windows of all tiles, each with element masks.
+
+    NumPy asks for large pages, which compiled loops would not; large phases take half as long for that.
+    """
+    sends, windows = int(tiles[-1, 0]), int(tiles[-1, 2])
+    return (
+        np.empty((sends, 3), np.int32),
+        np.empty(sends, np.int64),
+        np.empty((windows, 3), np.int32),
+        np.empty(windows, np.int64),
+    )
 
 
 def element_unions(messages: Messages) -> tuple[Ints, Ints]:
@@ -173,7 +188,8 @@ class _Tables:
             awaited = place_of[chained.receiver[slices(chained.offsets[order], count)]]
         placed = np.zeros(len(index), dtype=np.int64)
         tiles = self._tiles_with(parts)
-        horizon = place(parts[order], columns, receivers, tiles, offsets, awaited, placed)
+        lists = _lists(tiles)
+        horizon = place(parts[order], columns, receivers, tiles, offsets, awaited, *lists, placed)
         leaves = np.empty_like(placed)
         leaves[index] = placed
         return leaves, horizon
@@ -188,7 +204,8 @@ class _Tables:
         tiles = self._tiles_with(np.bincount(message, minlength=len(self.count)))
         whole, nothing = np.ones(len(message), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
         placed = np.zeros(len(receiver), dtype=np.int64)
-        horizon = place(whole, columns, self.receivers[receiver], tiles, nothing, nothing[:0], placed)
+        receivers, lists = self.receivers[receiver], _lists(tiles)
+        horizon = place(whole, columns, receivers, tiles, nothing, nothing[:0], *lists, placed)
         leaves = np.empty_like(placed)
         leaves[receiver] = placed
         return leaves, horizon
@@ -199,6 +216,7 @@ class _Tables:
         messages, bound = self.messages, self.bound
         columns, receivers, _ = self._ordered(np.arange(len(messages.source)))
         tiles = self._tiles_with(self.count)
+        lists = _lists(tiles)
         owner, by_tile = messages.owner, np.argsort(messages.tile, kind="stable")
         grid = [(limit, patience, ease) for limit in _LIMITS for ease in _EASE for patience in _PATIENCE]
         for attempt in range(_SWEEPS):
@@ -215,6 +233,7 @@ class _Tables:
                 columns,
                 receivers,
                 tiles.copy(),
+                *lists,
                 leaves,
             )
             yield leaves, horizon

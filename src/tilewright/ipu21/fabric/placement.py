@@ -109,44 +109,22 @@ def _starts_at_python(sends: Windows, low: int, high: int, event: int) -> int:
 _starts_at = compiled(_starts_at_python, "i", "siii")
 
 
-def _ends_python(windows: Windows, low: int, high: int, event: int) -> int:
-    """Index of the window that ends at `event`, or -1."""
-    i: int = _after(windows, low, high, event - 1)
-    return i - 1 if i > low and windows[i - 1, 1] == event else -1
+def _writes_at_python(windows: Windows, low: int, high: int, delay: int, event: int) -> bool:
+    """True if one of the receives `windows[low:high]` writes a register at `event`."""
+    i = _after(windows, low, high, event + 1)
+    while i > low and windows[i - 1, 1] + delay >= event:
+        i -= 1
+        first, stop, kind = windows[i, 0], windows[i, 1], windows[i, 2]
+        if first + delay == event or (kind == 0 and event in (first, stop)):
+            return True
+        if kind & WIDE and event in (first + delay - 2, stop + delay - 2):
+            return True
+        if kind & EARLY and event in (first - 1, stop - 1):
+            return True
+    return False
 
 
-_ends = compiled(_ends_python, "i", "siii")
-
-
-def _begins_python(windows: Windows, low: int, high: int, event: int) -> int:
-    """Index of the window that begins at `event`, or -1."""
-    i = _after(windows, low, high, event)
-    return i - 1 if i > low and windows[i - 1, 0] == event else -1
-
-
-_begins = compiled(_begins_python, "i", "siii")
-
-
-def _writes_at_python(windows: Windows, low: int, high: int, delay: int, event: int) -> int:
-    """The registers that the receives `windows[low:high]` write at `event`, as a bit set."""
-    found = 0
-    for i in (_begins(windows, low, high, event), _ends(windows, low, high, event)):
-        if i >= 0 and windows[i, 2] == 0:
-            found |= _MUX
-    for i in (_begins(windows, low, high, event + 1), _ends(windows, low, high, event + 1)):
-        if i >= 0 and windows[i, 2] & EARLY:
-            found |= _PAIRMUX
-    switch = event - delay + 2
-    for i in (_begins(windows, low, high, switch), _ends(windows, low, high, switch)):
-        if i >= 0 and windows[i, 2] & WIDE:
-            found |= _FORMAT
-    i = _begins(windows, low, high, event - delay)
-    if i >= 0:
-        found |= _WIDE_POINTER if windows[i, 2] & WIDE else _PLAIN_POINTER
-    return found
-
-
-_writes_at = compiled(_writes_at_python, "i", "siiii")
+_writes_at = compiled(_writes_at_python, "b", "siiii")
 
 
 def _met_python(
@@ -173,12 +151,10 @@ def _crossed_python(
     """True if a new window's register writes may not share an event with one that is there."""
     end = begin + size
     store, opens, closes = begin + delay, begin + delay - 2, end + delay - 2
-    i = high
+    i = _after(windows, low, high, end + delay + 1)
     while i > low and windows[i - 1, 1] + delay >= begin - 1:
         i -= 1
         first, stop, other = windows[i, 0], windows[i, 1], windows[i, 2]
-        if first - 1 > end + delay:
-            continue
         # The writes of the other window, each with those of the new one that it may not meet.
         for edge in (first, stop):
             if other == 0:
@@ -198,29 +174,14 @@ def _crossed_python(
 _crossed = compiled(_crossed_python, "b", "siiiiii")
 
 
-def _written_at_python(windows: Windows, low: int, high: int, delay: int, wide: bool, start: int) -> int:
+def _written_at_python(windows: Windows, low: int, high: int, delay: int, start: int) -> int:
     """Events by which a send at `start` must move so that no write falls on its first two events."""
-    if wide:
-        if _writes_at(windows, low, high, delay, start + 1):
-            return 2
-        return 1 if _writes_at(windows, low, high, delay, start) else 0
-    i = _after(windows, low, high, start + 1)
-    if i > low and windows[i - 1, 0] >= start:
-        return int(windows[i - 1, 0] + 1 - start)
-    while i > low:
-        end = windows[i - 1, 1]
-        if end < start:
-            break
-        if end <= start + 1:
-            return int(end + 1 - start)
-        i -= 1
-    i = _after(windows, low, high, start + 1 - delay)
-    if i > low and windows[i - 1, 0] + delay >= start:
-        return int(windows[i - 1, 0] + delay + 1 - start)
-    return 0
+    if _writes_at(windows, low, high, delay, start + 1):
+        return 2
+    return 1 if _writes_at(windows, low, high, delay, start) else 0
 
 
-_written_at = compiled(_written_at_python, "i", "siiibi")
+_written_at = compiled(_written_at_python, "i", "siiii")
 
 
 def _shared_python(
@@ -260,14 +221,7 @@ _recent = compiled(_recent_python, "2", "sii")
 
 
 def _sender_at_python(
-    messages: Table,
-    tiles: Table,
-    sends: Windows,
-    send_masks: Ints,
-    windows: Windows,
-    masks: Ints,
-    message: int,
-    start: int,
+    messages: Table, tiles: Table, sends: Windows, windows: Windows, masks: Ints, message: int, start: int
 ) -> int:
     """The first event from `start` on at which a message can leave, if receivers do not matter."""
     s, n = messages[message, SOURCE], messages[message, ITEMS]
@@ -289,7 +243,7 @@ def _sender_at_python(
             start = _fit(sends, low_p, high_p, start, n, 0)
             if start != begin:
                 continue
-        start += _written_at(windows, low_x, high_x, delay, tiles[s, HEARS_WIDE] != 0, start)
+        start += _written_at(windows, low_x, high_x, delay, start)
         if reads & tiles[s, WRITTEN]:
             store = start - delay
             start = _shared(windows, masks, low_x, high_x, reads, store, store + n, _GUARD) + delay
@@ -297,7 +251,7 @@ def _sender_at_python(
             return int(start)
 
 
-_sender_at = compiled(_sender_at_python, "i", "mmsvsvii")
+_sender_at = compiled(_sender_at_python, "i", "mmssvii")
 
 
 def _receiver_at_python(
@@ -425,13 +379,12 @@ def _place_python(
     tiles: Table,
     wait_offsets: Ints,
     waits: Ints,
+    sends: Windows,
+    send_masks: Ints,
+    windows: Windows,
+    masks: Ints,
     leaves: Ints,
 ) -> int:
-    total = len(tiles) - 1
-    sends = np.zeros((tiles[total, SENDS], 3), np.int32)
-    windows = np.zeros((tiles[total, WINDOWS], 3), np.int32)
-    send_masks = np.zeros(tiles[total, SENDS], np.int64)
-    masks = np.zeros(tiles[total, WINDOWS], np.int64)
     most = 0
     for message in range(len(messages) - 1):
         most = max(most, messages[message + 1, FIRST] - messages[message, FIRST])
@@ -452,7 +405,7 @@ def _place_python(
                 start = max(start, over[waits[i]])
             while True:
                 # The sender alone, then what each receiver alone allows from there on.
-                start = _sender_at(messages, tiles, sends, send_masks, windows, masks, message, start)
+                start = _sender_at(messages, tiles, sends, windows, masks, message, start)
                 ready = 0
                 if needed >= remaining:
                     begin = start
@@ -496,14 +449,15 @@ def _place_python(
     return int(horizon)
 
 
-place = compiled(_place_python, "i", "vmmmvvv")
+place = compiled(_place_python, "i", "vmmmvvsvsvv")
 """Place messages greedily, in their order.
 
 `parts` tells into how many sends each may be divided, each to the receivers that are ready for it; the tables
 have the columns above, messages and tiles one row more that ends the last slices (the slices of sends have
-room for all parts and lent lanes); a message leaves after the receivers `waits` in its slice of
-`wait_offsets` have stored what they get (their messages come before it); `leaves` is filled with the sender
-event at which each receiver's items leave. Returns the latest row end.
+room for all parts and lent lanes); sends and windows, and the masks of each, need no contents. A message
+leaves after the receivers `waits` in its slice of `wait_offsets` have stored what they get (their messages
+come before it). `leaves` is filled with the sender event at which each receiver's items leave. Returns the
+latest row end.
 """
 
 
@@ -517,13 +471,13 @@ def _sweep_python(
     messages: Table,
     receivers: Table,
     tiles: Table,
+    sends: Windows,
+    send_masks: Ints,
+    windows: Windows,
+    masks: Ints,
     leaves: Ints,
 ) -> int:
     total = len(tiles) - 1
-    sends = np.zeros((tiles[total, SENDS], 3), np.int32)
-    windows = np.zeros((tiles[total, WINDOWS], 3), np.int32)
-    send_masks = np.zeros(tiles[total, SENDS], np.int64)
-    masks = np.zeros(tiles[total, WINDOWS], np.int64)
     position = np.zeros(len(inbox), np.int64)
     waiting = np.zeros(total, np.int64)
     to_hear, to_send = np.zeros(total, np.int64), np.zeros(total, np.int64)
@@ -570,7 +524,7 @@ def _sweep_python(
         # itself, which it could not do alone.
         together = messages[m, OWN] != 0 or max(start, lane[s]) + n + to_send[s] > limit
         while True:
-            start = _sender_at(messages, tiles, sends, send_masks, windows, masks, m, start)
+            start = _sender_at(messages, tiles, sends, windows, masks, m, start)
             begin = start
             for j in range(first, last):
                 if leaves[j] < 0 and (
@@ -628,7 +582,7 @@ def _sweep_python(
     return int(horizon)
 
 
-sweep = compiled(_sweep_python, "i", "iiiivvmmmv")
+sweep = compiled(_sweep_python, "i", "iiiivvmmmsvsvv")
 """Place messages by the clock: the receiver that cannot wait longer chooses the message it can begin first,
 and whoever else wants that one and is free joins in.
 

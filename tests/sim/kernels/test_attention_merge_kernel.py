@@ -65,6 +65,57 @@ def test_shapes(rows: int, panels: int) -> None:
         Case(rows, panels, parts, spare=1, partial=DATA + 0x8000).check()
 
 
+class OwnCase(Case):
+    """The first part lies elsewhere, and the others dense."""
+
+    def __init__(self, rows: int, panels: int, parts: int, *, spare: int = 0, shift: int = 0) -> None:
+        super().__init__(rows, panels, parts, shift=shift)
+        self.own = np.zeros((panels, rows + spare, 16), np.float16)
+        self.own[:, :rows] = self.held[0]
+        self.others, self.own_state, self.states = self.held[1:], self.held_states[0], self.held_states[1:]
+        del self.places["partial"]
+        self.places |= {"own": PARTIAL + 0x30000 + shift, "others": PARTIAL + shift}
+        self.places["own_state"] = OUT + 0x4000 + shift
+        self.scalars = {"rows": rows, "panels": panels, "remote_count": parts - 1}
+        self.strides = {"own_stride": 32 * (rows + spare)}
+
+    @property
+    def inputs(self) -> list[tuple[int, NDArray[np.generic]]]:
+        arrays = {"own": self.own, "own_state": self.own_state, "others": self.others, "states": self.states}
+        return [(self.places[name], array) for name, array in arrays.items() if array.size]
+
+    @property
+    def expected(self) -> NDArray[np.float16]:
+        own = self.own[:, : self.scalars["rows"]]
+        return attention_merge.own_reference(own, self.own_state, self.others, self.states)
+
+    def check(self) -> None:
+        out, expected = self.places["out"], self.expected
+        outputs = [(out, expected.nbytes), WORKER_STACKS]
+        outcome = run(attention_merge.OWN_SYMBOL, self.arguments, self.inputs, outputs)
+        np.testing.assert_array_equal(outcome.array(out, expected), expected)
+        assert outcome.cycles == attention_merge.own_cycles(**self.scalars)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("panels", [1, 2, 3])
+def test_own_part_in_place(rows: int, panels: int) -> None:
+    for parts in (1, 2, 3, 8):
+        OwnCase(rows, panels, parts).check()
+        OwnCase(rows, panels, parts, spare=2).check()
+
+
+def test_own_part_without_work_and_with_most_parts() -> None:
+    for case in (OwnCase(0, 2, 3), OwnCase(4, 0, 3), OwnCase(2, 1, attention_merge.MAXIMUM_PARTS)):
+        case.check()
+
+
+def test_own_part_without_races() -> None:
+    case = OwnCase(2, 3, 4)
+    result = guarded(attention_merge.OWN_SYMBOL, case.arguments, case.inputs)
+    np.testing.assert_array_equal(result.read(OUT, case.expected.shape, np.float16), case.expected)
+
+
 def test_most_parts() -> None:
     Case(7, 1, attention_merge.MAXIMUM_PARTS).check()
 
@@ -99,8 +150,11 @@ def test_against_double() -> None:
     weights = np.exp(states[:, :, 0] - states[:, :, 0].max(axis=0))
     weights /= (weights * states[:, :, 1]).sum(axis=0)
     terms = weights[:, None, :, None] * case.partial.astype(np.float64)
-    # Half an ulp for each weight, product and the result.
-    bound = 2.0**-11 * (2.1 * np.abs(terms).sum(axis=0) + np.abs(terms.sum(axis=0))) + 2.0**-24
+    # Half an ulp for each difference (twice: in the sum too), exponential (twice), weight, product, result.
+    difference = states[:, :, 0].max(axis=0) - states[:, :, 0]
+    share = (weights * states[:, :, 1] * (difference + 1)).sum(axis=0)
+    spread = (np.abs(terms) * (difference + 3.1 + share)[:, None, :, None]).sum(axis=0)
+    bound = 2.0**-11 * (spread + np.abs(terms.sum(axis=0))) + 2.0**-24
     assert np.all(np.abs(case.expected - terms.sum(axis=0)) <= bound)
 
 

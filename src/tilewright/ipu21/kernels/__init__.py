@@ -50,7 +50,7 @@ _ON_DEMAND = (
     *gemm_f32.KERNELS,
     *root.KERNELS,
     *softmax.KERNELS,
-    attention_merge.KERNEL,
+    *attention_merge.KERNELS,
     *scale.KERNELS,
     row_sums.KERNEL,
     normalise.KERNEL,

@@ -253,9 +253,10 @@ def held_values(
         for move in step.moves:
             if not isinstance(move, Retile):
                 continue
+            layout = plan.buffers[move.destination].layout
             for item in reversed(found):
                 held = item.held
-                whole = plan.buffers[move.destination].layout.column.extent == held.columns
+                whole = layout.column.extent == held.columns and layout.complete
                 if held.buffer == move.source and held.column == move.column and item.step < index and whole:
                     copied = Held(move.destination, 0, held.columns, held.groups)
                     name = _called(item, plan, index, carried)

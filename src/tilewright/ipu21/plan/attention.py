@@ -7,7 +7,7 @@ results of a query block are merged by their maxima and sums, each of the s tile
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,12 @@ import numpy as np
 
 from ...arithmetic import align_up, ceil_div
 from ...graph import Operation, Value
-from . import cost
+from . import cost, views
 from .attributes import integer, number
 from .groups import Groups, groups_of
-from .layout import MICRO, Axis, Layout, Level, Source
+from .layout import MICRO, Axis, Layout, Level, Source, spread
 from .movement import gather, load_of, retile
-from .steps import Gather, Held, Report
+from .steps import Gather, Held, Report, Retile
 from .support import clear_padding
 
 if TYPE_CHECKING:
@@ -35,28 +35,49 @@ JUDGED = 6
 
 @dataclass(frozen=True)
 class Problem:
-    """Extents: sequences, heads, queries, keys; padded head widths of queries/keys and of values."""
+    """Extents: sequences, heads, queries, keys, columns of a head of queries/keys and of values."""
 
     batch: int
     heads: int
     queries: int
     keys: int
-    width: int
-    value_width: int
+    columns: int
+    value_columns: int
+
+    @property
+    def width(self) -> int:
+        """Columns of a head of queries and keys in memory."""
+        return align_up(self.columns, MICRO)
+
+    @property
+    def value_width(self) -> int:
+        """Columns of a head of values in memory."""
+        return align_up(self.value_columns, MICRO)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Parts of the heads, the queries and the keys."""
+    """Parts of the heads, the queries and the keys.
+
+    Attributes:
+        side: sequences side by side.
+        turn: which of them, if there are more than that.
+    """
 
     problem: Problem
     head_parts: int
     query_parts: int
     key_parts: int
+    side: int
+    turn: int = 0
+
+    @property
+    def turns(self) -> int:
+        return ceil_div(self.problem.batch, self.side)
 
     @property
     def tiles(self) -> int:
-        return self.problem.batch * self.head_parts * self.query_parts * self.key_parts
+        return self.side * self.head_parts * self.query_parts * self.key_parts
 
     @property
     def heads(self) -> int:
@@ -65,16 +86,26 @@ class Grid:
 
     def describe(self) -> str:
         return (
-            f"{self.problem.batch} sequences x {self.head_parts} head groups x {self.query_parts} "
+            f"{self.side} sequences x {self.head_parts} head groups x {self.query_parts} "
             f"query blocks x {self.key_parts} key blocks"
+            + (f", in {self.turns} turns" if self.turns > 1 else "")
         )
 
     def _sequences(self) -> Level:
-        return Level(self.problem.batch, self.head_parts * self.query_parts * self.key_parts)
+        first = self.turn * self.side if self.turns > 1 else None
+        return Level(self.problem.batch, self.head_parts * self.query_parts * self.key_parts, first=first)
 
-    def _heads(self, width: int) -> Axis:
+    def _heads(self, width: int, columns: int) -> Axis:
+        # The only head needs no padding between heads.
         cut = Level(self.head_parts, self.query_parts * self.key_parts)
-        return Axis(self.problem.heads * width, width, (cut,))
+        heads = self.problem.heads
+        return Axis(heads * width if heads > 1 else columns, width, (cut,))
+
+    def _narrow(self) -> Axis:
+        return self._heads(self.problem.width, self.problem.columns)
+
+    def _wide(self) -> Axis:
+        return self._heads(self.problem.value_width, self.problem.value_columns)
 
     def query_rows(self, *further: Level) -> Axis:
         cut = (Level(self.query_parts, self.key_parts), *further)
@@ -89,16 +120,16 @@ class Grid:
         return Level(self.key_parts, 1)
 
     def query(self) -> Layout:
-        return Layout("a16", self.query_rows(), self._heads(self.problem.width), self.tiles)
+        return Layout("a16", self.query_rows(), self._narrow(), self.tiles)
 
     def stored_query(self) -> Layout:
-        return Layout("a16", self.query_rows(self.pieces), self._heads(self.problem.width), self.tiles)
+        return Layout("a16", self.query_rows(self.pieces), self._narrow(), self.tiles)
 
     def key(self) -> Layout:
-        return Layout("a16", self.key_rows(), self._heads(self.problem.width), self.tiles)
+        return Layout("a16", self.key_rows(), self._narrow(), self.tiles)
 
     def value(self, order: str = "a16") -> Layout:
-        return Layout(order, self.key_rows(), self._heads(self.problem.value_width), self.tiles)
+        return Layout(order, self.key_rows(), self._wide(), self.tiles)
 
     def stored(self, layout: Layout) -> Layout:
         """Keys or values stored once: the query blocks that need them own pieces."""
@@ -109,10 +140,10 @@ class Grid:
         return Layout("a16", self.query_rows(), self.key_rows(), self.tiles)
 
     def state(self, *further: Level) -> Layout:
-        return Layout("plain", self.query_rows(*further), self._heads(1), self.tiles, STATE_BYTES)
+        return Layout("plain", self.query_rows(*further), self._heads(1, 1), self.tiles, STATE_BYTES)
 
     def output(self, *further: Level) -> Layout:
-        return Layout("a16", self.query_rows(*further), self._heads(self.problem.value_width), self.tiles)
+        return Layout("a16", self.query_rows(*further), self._wide(), self.tiles)
 
     def mask(self, rows: int) -> Layout:
         row = Axis(rows, 1, (self._sequences(),)) if rows > 1 else Axis(1)
@@ -159,9 +190,10 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
     key_blocks = ceil_div(problem.keys, MICRO)
     for per_tile in sorted({ceil_div(problem.heads, parts) for parts in range(1, problem.heads + 1)}):
         head_parts = ceil_div(problem.heads, per_tile)
-        room = tiles // (problem.batch * head_parts)
-        if not room:
+        side = min(problem.batch, tiles // head_parts)
+        if not side or (side < problem.batch and head_parts > 1):
             continue
+        room = tiles // (side * head_parts)
         for key_parts in range(1, min(key_blocks, room) + 1):
             if ceil_div(key_blocks, ceil_div(key_blocks, key_parts)) != key_parts:
                 continue
@@ -169,7 +201,7 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
             rows = ceil_div(problem.queries, query_parts)
             for more in (0, 1, 2, 4, 8, 16):
                 parts = ceil_div(problem.queries, min(rows + more, problem.queries))
-                found.append(Grid(problem, head_parts, parts, key_parts))
+                found.append(Grid(problem, head_parts, parts, key_parts, side))
     return list(dict.fromkeys(found))
 
 
@@ -243,7 +275,8 @@ def head_groups(operation: Operation) -> tuple[Groups | None, Groups | None]:
 
 def plan_attention(planner: Planner, operation: Operation) -> None:
     """Choose a grid and write the stages."""
-    q, k, v = operation.operands[:3]
+    operands = views.attention_operands(planner, operation)
+    q, k, v = operands[:3]
     heads = integer(operation, "heads")
     batch = int(np.prod(q.type.shape[:-2], dtype=np.int64))
     problem = Problem(
@@ -251,8 +284,8 @@ def plan_attention(planner: Planner, operation: Operation) -> None:
         heads,
         q.type.shape[-2],
         k.type.shape[-2],
-        align_up(q.type.shape[-1] // heads, MICRO),
-        align_up(v.type.shape[-1] // heads, MICRO),
+        q.type.shape[-1] // heads,
+        v.type.shape[-1] // heads,
     )
     narrow, wide = head_groups(operation)
     held = [
@@ -266,13 +299,39 @@ def plan_attention(planner: Planner, operation: Operation) -> None:
     planner.builder.report(
         Report(operation.result.name, best.grid.describe(), best.cycles, best.bytes, weighed)
     )
-    _Stages(planner, operation, best.grid, (narrow, wide), held).write()
+    groups = (narrow, wide)
+    if best.grid.turns == 1:
+        stages = _Stages(planner, operation, operands, best.grid, groups, held)
+        result = stages.write()
+    else:
+        held = [planner.needed(x, own) for x, own in ((q, narrow), (k, narrow), (v, wide))]
+        result = _in_turns(planner, operation, operands, best.grid, groups, held)
+    planner.leave(operation.result, planner.builder.held(result, groups=wide))
+
+
+def _in_turns(
+    planner: Planner,
+    operation: Operation,
+    operands: tuple[Value, ...],
+    grid: Grid,
+    groups: tuple[Groups | None, Groups | None],
+    held: list[Held | None],
+) -> str:
+    """So many sequences after the other; their results are gathered in one buffer."""
+    builder, name = planner.builder, operation.result.name
+    whole = grid.output()
+    result = builder.add(name, spread(whole.row.extent, whole.column.extent, builder.tiles), "value", name)
+    for turn in range(grid.turns):
+        stages = _Stages(planner, operation, operands, replace(grid, turn=turn), groups, held)
+        builder.exchange(f"{name}.collect", [Retile(stages.write(), result)])
+    return result
 
 
 @dataclass
 class _Stages:
     planner: Planner
     operation: Operation
+    operands: tuple[Value, ...]
     grid: Grid
     groups: tuple[Groups | None, Groups | None]
     held: list[Held | None]
@@ -281,7 +340,8 @@ class _Stages:
     def name(self) -> str:
         return self.operation.result.name
 
-    def write(self) -> None:
+    def write(self) -> str:
+        """The buffer of the result."""
         builder, grid, name = self.planner.builder, self.grid, self.name
         query, key, value, mask = self._operands()
         clear_padding(builder, key)
@@ -289,18 +349,19 @@ class _Stages:
         transposed = value
         if builder.layout(value).order == "a16":
             transposed = self._transpose(value)
-        self._scale(query)
+        query = self._scale(query)
         output = builder.add(f"{name}.partial", grid.output(), "scratch", name)
         state = builder.add(f"{name}.state", grid.state(), "scratch", name)
         for head in range(grid.heads):
             self._head(head, query, key, transposed, mask, output, state)
-        result = self._merge(output, state)
-        self.planner.leave(self.operation.result, builder.held(result, groups=self.groups[1]))
+        return self._merge(output, state)
 
     def _operands(self) -> tuple[str, str, str, str | None]:
         """Queries, keys, values and mask where the kernels read them, by one exchange."""
         grid, builder, name = self.grid, self.planner.builder, self.name
-        value_order = "a16t" if self.held[2] is None else "a16"
+        # Stored transposed, it is of no use to others.
+        alone = self.held[2] is None and self.planner.is_used_once(self.operands[2])
+        value_order = "a16t" if alone else "a16"
         wanted = [grid.query(), grid.key(), grid.value(value_order)]
         stored = [grid.stored_query(), grid.stored(wanted[1]), grid.stored(wanted[2])]
         groups = (self.groups[0], self.groups[0], self.groups[1])
@@ -309,7 +370,7 @@ class _Stages:
         for index, what in enumerate(("query", "key", "value")):
             held = self.held[index]
             if held is None:
-                operand: Value = self.operation.operands[index]
+                operand = self.operands[index]
                 held = self.planner.lies(operand) or self.planner.place_input(
                     operand, stored[index], groups[index]
                 )
@@ -317,8 +378,8 @@ class _Stages:
             buffers.append(buffer)
             moves += brought
         mask = None
-        if len(self.operation.operands) > 3:
-            mask, brought = self._mask(self.operation.operands[3])
+        if len(self.operands) > 3:
+            mask, brought = self._mask(self.operands[3])
             moves += brought
         builder.exchange(f"{name}.receive", moves)
         return buffers[0], buffers[1], buffers[2], mask
@@ -337,15 +398,20 @@ class _Stages:
         builder.call(f"{self.name}.transpose", "transpose_f16", (transposed, value), cycles)
         return transposed
 
-    def _scale(self, query: str) -> None:
+    def _scale(self, query: str) -> str:
+        """The queries times the scale: in place unless they are the value itself."""
         width = self.operation.operands[0].type.shape[-1] // self.grid.problem.heads
         scale = number(self.operation, "scale") or width**-0.5
         if scale == 1.0:
-            return
-        builder = self.planner.builder
-        words = int(builder.layout(query).bytes.max()) // 8
+            return query
+        builder, layout = self.planner.builder, self.planner.builder.layout(query)
+        scaled = query
+        if builder.plan.buffers[query].role != "scratch":
+            scaled = builder.add(f"{self.name}.scaled", layout, "scratch", self.name)
+        words = int(layout.bytes.max()) // 8
         cycles = float(cost.kernel("scale_f16", words=words))
-        builder.call(f"{self.name}.scale", "scale_f16", (query, query), cycles, {"factor": scale})
+        builder.call(f"{self.name}.scale", "scale_f16", (scaled, query), cycles, {"factor": scale})
+        return scaled
 
     def _head(
         self,

@@ -7,18 +7,19 @@ The right operand becomes the stationary one: [N, K] matrices as they lie, [K, N
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...arithmetic import ceil_div
 from ...graph import Operation
 from . import cost, views
-from .layout import MICRO, Axis, Layout, Level
+from .layout import MICRO, Axis, Layout, Level, spread
 from .movement import load_of, retile
-from .steps import Held, Report
+from .steps import Held, Report, Retile
 from .support import clear_padding
 
 if TYPE_CHECKING:
+    from .builder import Builder
     from .planner import Planner
 
 JUDGED = 6
@@ -38,21 +39,31 @@ class Problem:
 
 @dataclass(frozen=True)
 class Grid:
-    """Batch x r x c tiles: tile t = (b*r + i)*c + j. Sequences that do not fit side by side cannot be
-    planned.
+    """Side x r x c tiles: tile t = (b*r + i)*c + j.
+
+    Attributes:
+        side: products side by side.
+        turn: which of them, if there are more than that.
     """
 
     problem: Problem
     r: int
     c: int
+    side: int
+    turn: int = 0
+
+    @property
+    def turns(self) -> int:
+        return ceil_div(self.problem.batch, self.side)
 
     @property
     def tiles(self) -> int:
-        return self.problem.batch * self.r * self.c
+        return self.side * self.r * self.c
 
     @property
     def _batch(self) -> Level:
-        return Level(self.problem.batch, self.r * self.c)
+        first = self.turn * self.side if self.turns > 1 else None
+        return Level(self.problem.batch, self.r * self.c, first=first)
 
     def _rows(self) -> Axis:
         return Axis(self.problem.batch * self.problem.m, 1, (Level(self.r, self.c),), self._batch)
@@ -73,7 +84,8 @@ class Grid:
         return Layout("a16", self._rows(), Axis(self.problem.n, MICRO, (Level(self.c, 1),)), self.tiles)
 
     def describe(self) -> str:
-        return f"{self.problem.batch} x {self.r} x {self.c} (batch x rows x columns)"
+        turns = f", in {self.turns} turns" if self.turns > 1 else ""
+        return f"{self.side} x {self.r} x {self.c} (batch x rows x columns){turns}"
 
     def compute(self) -> dict[str, float]:
         """Kernel cycles of the busiest tile."""
@@ -101,8 +113,6 @@ def plan_matmul(planner: Planner, operation: Operation) -> None:
     batch = 1 if len(operation.operands[1].type.shape) == 2 else _batch_of(shape)
     rows = planner.view(left)[0] // batch
     problem = Problem(batch, rows, left.type.shape[-1], shape[-1], by_columns)
-    if batch > builder.tiles:
-        raise views.too_many(operation, batch, builder.tiles)
     a, b = planner.needed(left, None), planner.needed(right, None)
     grids = sorted(_grids(problem, builder.tiles), key=lambda grid: _closed_form(grid, builder.price))
     sources = (planner.source(a), planner.source(b))
@@ -127,19 +137,31 @@ def plan_matmul(planner: Planner, operation: Operation) -> None:
             [(g.describe(), sum(s.values()), g.bytes()) for g, s in judged[1:]],
         )
     )
-    a_buffer, moves = builder.bring(a, grid.left(), f"{name}.left", name)
-    b_buffer, more = builder.bring(b, grid.right(), f"{name}.right", name)
-    builder.exchange(f"{name}.receive", [*moves, *more])
-    clear_padding(builder, b_buffer)
-    if not by_columns:
-        transposed = builder.add(f"{name}.transposed", grid.right("a16t"), "scratch", name)
-        builder.call(
-            f"{name}.transpose", "transpose_f16", (transposed, b_buffer), grid.compute()["transpose"]
-        )
-        b_buffer = transposed
-    out = builder.add(name, grid.result(), "value", name)
-    builder.call(f"{name}.multiply", "gemm_f16", (out, a_buffer, b_buffer, None), stages["multiply"])
+    if grid.turns == 1:
+        out = _stages(builder, name, grid, a, b)
+    else:
+        whole = grid.result()
+        out = builder.add(name, spread(whole.row.extent, shape[-1], builder.tiles), "value", name)
+        for turn in range(grid.turns):
+            part = _stages(builder, name, replace(grid, turn=turn), a, b)
+            builder.exchange(f"{name}.collect", [Retile(part, out)])
     planner.leave(operation.result, Held(out, 0, shape[-1]))
+
+
+def _stages(builder: Builder, name: str, grid: Grid, a: Held, b: Held) -> str:
+    """Write the stages of one turn; the buffer of its result."""
+    left, moves = builder.bring(a, grid.left(), f"{name}.left", name)
+    right, more = builder.bring(b, grid.right(), f"{name}.right", name)
+    builder.exchange(f"{name}.receive", [*moves, *more])
+    clear_padding(builder, right)
+    cycles = grid.compute()
+    if not grid.problem.stored_by_columns:
+        transposed = builder.add(f"{name}.transposed", grid.right("a16t"), "scratch", name)
+        builder.call(f"{name}.transpose", "transpose_f16", (transposed, right), cycles["transpose"])
+        right = transposed
+    out = builder.add(name, grid.result(), "value", name)
+    builder.call(f"{name}.multiply", "gemm_f16", (out, left, right, None), cycles["multiply"])
+    return out
 
 
 def _batch_of(shape: tuple[int, ...]) -> int:
@@ -150,7 +172,8 @@ def _batch_of(shape: tuple[int, ...]) -> int:
 
 
 def _grids(problem: Problem, tiles: int) -> list[Grid]:
-    room = tiles // problem.batch
+    side = min(problem.batch, tiles)
+    room = tiles // side
     groups = ceil_div(problem.n, MICRO)
     found = []
     for c in range(1, min(groups, room) + 1):
@@ -159,7 +182,7 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
         most = min(problem.m, room // c)
         for step in range(8):
             rows = min(ceil_div(problem.m, most) * 2**step, problem.m)
-            found.append(Grid(problem, ceil_div(problem.m, rows), c))
+            found.append(Grid(problem, ceil_div(problem.m, rows), c, side))
     return list(dict.fromkeys(found))
 
 

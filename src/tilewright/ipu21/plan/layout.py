@@ -68,16 +68,20 @@ statistics of a row)."""
 @dataclass(frozen=True)
 class Level:
     """One cut of an axis: into `parts`; tile t holds part `(t // stride) % parts`, or part `index` on every
-    tile if that is given (a window that all tiles see at one time)."""
+    tile if that is given (a window that all tiles see at one time), or part `first + t // stride` if that is
+    given (parts worked off in turns; there may be none left for some tiles)."""
 
     parts: int
     stride: int
     index: int | None = None
+    first: int | None = None
 
     def part_of(self, tiles: NDArray[np.int64]) -> NDArray[np.int64]:
         """The part each tile holds."""
         if self.index is not None:
             return np.full(len(tiles), self.index, dtype=np.int64)
+        if self.first is not None:
+            return self.first + tiles // self.stride
         return (tiles // self.stride) % self.parts
 
 
@@ -131,7 +135,9 @@ class Axis:
         end = np.minimum(begin + length * self.block, self.segment)
         logical = np.maximum(end - begin, 0)
         if self.segments is not None:
-            begin = begin + self.segments.part_of(tiles) * self.segment
+            segment = self.segments.part_of(tiles)
+            logical = np.where(segment < self.segments.parts, logical, 0)
+            begin = begin + np.minimum(segment, self.segments.parts - 1) * self.segment
         return begin, logical, np.where(logical > 0, length * self.block, 0)
 
     @property
@@ -200,6 +206,12 @@ class Layout:
             and self.view == other.view
             and bool(np.array_equal(self.shards, other.shards))
         )
+
+    @property
+    def complete(self) -> bool:
+        """True if somebody holds every element: there are no windows and no turns."""
+        cuts = (*self.row.levels, *self.column.levels, self.row.segments, self.column.segments)
+        return all(cut is None or (cut.index is None and cut.first is None) for cut in cuts)
 
     @property
     def units(self) -> Units:

@@ -11,6 +11,8 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...errors import UnsupportedError
 from ...graph import Graph, Operation, Value
 from ...graph.graph import Region
@@ -124,6 +126,10 @@ class Planner:
         self._fresh -= 1
         return self._fresh
 
+    def is_used_once(self, value: Value) -> bool:
+        """True if one operand of one operation is this value, and no result."""
+        return count_uses(self._graph.body).get(value.id) == 1
+
     def groups_as_held(self, value: Value) -> Groups | None:
         """How a value's columns are padded where it lies."""
         held = self._held.get(value.id)
@@ -149,20 +155,23 @@ class Planner:
             self.leave(value, views.materialise(self, value, view, groups))
         if self.is_free_input(value):
             rows, columns = self.view(value)
-            groups = groups or self.wanted_groups(value)
-            layout = spread(rows, padded_columns(columns, groups), self.builder.tiles)
-            self.place_input(value, layout, groups)
+            stored = groups or self.wanted_groups(value)
+            layout = spread(rows, padded_columns(columns, stored), self.builder.tiles)
+            self.place_input(value, layout, stored)
         held = self._held[value.id]
         if held.groups != groups and _real(held.groups) != _real(groups):
             return views.regrouped(self, value, groups)
         return held
 
     def matrix(self, value: Value, owner: str) -> Held:
-        """Where a value lies, as a whole buffer of A16 records with whatever padding it has."""
+        """Where a value lies, as a whole buffer of A16 records without padding of rows, its columns padded as
+        they are.
+        """
         known = self._held.get(value.id)
         held = self.needed(value, known.groups if known else self.wanted_groups(value))
         layout = self.builder.layout(held.buffer)
-        if held.column == 0 and held.columns == layout.column.extent and layout.order == "a16":
+        padded = bool(np.any(layout.shards["padded_rows"] > layout.shards["rows"]))
+        if held.column == 0 and held.columns == layout.column.extent and layout.order == "a16" and not padded:
             return held
         wanted = spread(layout.row.extent, held.columns, self.builder.tiles)
         buffer, moves = self.builder.bring(held, wanted, f"{owner}.operand", owner)
@@ -257,18 +266,21 @@ class Planner:
         (region,) = operation.regions
         carried = len(operation.results)
         count = integer(operation, "count")
-        initial = [self.needed(value, self.groups_as_held(value)) for value in operation.operands[:carried]]
+        for value in _operands(operation):
+            # What is a view outside is rearranged once, not in every iteration.
+            if value.id in self._views:
+                self.needed(value, self.groups_as_held(value))
+        operands = operation.operands[:carried]
+        initial = [self.needed(value, self.groups_as_held(value)) for value in operands]
         places: list[_Place] = []
         for _ in range(TRIALS):
             trial = self._fork()
             entries = trial._entries(operation, places) if places else initial
             trial._body(region, operation, entries, count)
-            known, places = places, [trial._place(trial._held[value.id]) for value in region.results]
+            known, places = places, [trial._place(held) for held in trial._leaving(region)]
             if places == known:
                 break
-        for value, held, place in zip(operation.results, initial, places, strict=True):
-            if _real(held.groups) != _real(place.groups):
-                raise UnsupportedError(f"{value.name}: a loop changes how its carried value is padded")
+        initial = [self.needed(value, place.groups) for value, place in zip(operands, places, strict=True)]
         entries = self._entries(operation, places)
         moves: list[Move] = [
             Retile(held.buffer, entry.buffer, held.column)
@@ -278,16 +290,37 @@ class Planner:
         first = len(self.builder.plan.steps)
         outer = (self._position, self._last, set(self._inside))
         self._body(region, operation, entries, count)
-        moves = []
-        for value, entry in zip(region.results, entries, strict=True):
-            held = self._held[value.id]
-            if not self._unify(held, entry, first):
-                moves.append(Retile(held.buffer, entry.buffer, held.column))
-        self.builder.exchange(f"{operation.results[0].name}.next", moves)
+        self._next(operation, entries, first)
         self.builder.loop(first, count)
         self._position, self._last, self._inside = outer
         for value, entry in zip(operation.results, entries, strict=True):
             self.leave(value, entry)
+
+    def _next(self, operation: Operation, entries: list[Held], first: int) -> None:
+        """Bring what an iteration leaves to where the next one expects it."""
+        (region,) = operation.regions
+        name = operation.results[0].name
+        left = [
+            self.needed(value, entry.groups) for value, entry in zip(region.results, entries, strict=True)
+        ]
+        for index, entry in enumerate(entries):
+            held = left[index]
+            others = {other.buffer for other in left[:index] + left[index + 1 :]}
+            if entry.buffer not in others and self._unify(held, entry, first):
+                left = [replace(h, buffer=entry.buffer) if h.buffer == held.buffer else h for h in left]
+        waiting = [(held, entry) for held, entry in zip(left, entries, strict=True) if held != entry]
+        written = {entry.buffer for _, entry in waiting}
+        aside: dict[str, str] = {}
+        for held, _ in waiting:
+            # Carried values that change places must not overwrite each other.
+            if held.buffer in written and held.buffer not in aside:
+                layout = self.builder.layout(held.buffer)
+                aside[held.buffer] = self.builder.add(f"{name}.aside", layout, "scratch", name)
+        self.builder.exchange(f"{name}.aside", [Retile(old, new) for old, new in aside.items()])
+        moves = [
+            Retile(aside.get(held.buffer, held.buffer), entry.buffer, held.column) for held, entry in waiting
+        ]
+        self.builder.exchange(f"{name}.next", moves)
 
     def _place(self, held: Held) -> _Place:
         return _Place(self.source(held).layout_of_its_own(), held.columns, held.groups)
@@ -322,8 +355,10 @@ class Planner:
                 )
             self._constants[argument.id] = (self._constants[value.id][0], count)
         self.region(region)
-        for value in region.results:
-            self.needed(value, self.groups_as_held(value))
+
+    def _leaving(self, region: Region) -> list[Held]:
+        """Where the results of a region lie."""
+        return [self.needed(value, self.groups_as_held(value)) for value in region.results]
 
     def _unify(self, held: Held, entry: Held, first: int) -> bool:
         """Let an iteration leave a value where the next one expects it, if that is possible in place."""

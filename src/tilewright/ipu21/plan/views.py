@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import UnsupportedError
 from ...graph import Operation, Value
 from ...tensor_type import TensorType
 from .attributes import integer
@@ -206,12 +205,31 @@ def batch_operands(planner: Planner, operation: Operation) -> tuple[Value, Value
     )
 
 
+def attention_operands(planner: Planner, operation: Operation) -> tuple[Value, ...]:
+    """Queries, keys and values of an attention with equal batch axes, and its mask with one row or as many
+    as there are sequences.
+    """
+    q, k, v = operation.operands[:3]
+    batch = operation.result.type.shape[:-2]
+    operands = tuple(
+        _derived(planner, value, (*batch, *value.type.shape[-2:]), operation) for value in (q, k, v)
+    )
+    if len(operation.operands) == 3:
+        return operands
+    mask = operation.operands[3]
+    shared = all(extent == 1 for extent in mask.type.shape[:-1])
+    shape = (k.type.shape[-2],) if shared else (*batch, k.type.shape[-2])
+    return (*operands, _derived(planner, mask, shape, operation))
+
+
 def _derived(planner: Planner, value: Value, shape: tuple[int, ...], operation: Operation) -> Value:
     """`value` broadcast to `shape`, as a value of its own."""
     if value.type.shape == shape:
         return value
     numbers = np.arange(int(np.prod(value.type.shape, dtype=np.int64)), dtype=np.int64)
-    index = np.broadcast_to(numbers.reshape(value.type.shape), shape)
+    # Axes of 1 that the shape has not are dropped.
+    kept = value.type.shape[max(0, len(value.type.shape) - len(shape)) :]
+    index = np.broadcast_to(numbers.reshape(kept), shape)
     name = f"{operation.result.name}.{value.name}"
     derived = Value(planner.fresh_id(), TensorType(shape, value.type.dtype), name)
     if matrix_view(value.type.shape) == matrix_view(shape):
@@ -219,12 +237,3 @@ def _derived(planner: Planner, value: Value, shape: tuple[int, ...], operation: 
         return derived
     planner.leave_view(derived, _compose(planner, (value,), index))
     return derived
-
-
-def too_many(operation: Operation, batch: int, tiles: int) -> UnsupportedError:
-    """What to say of a batch that has more products than there are tiles."""
-    return UnsupportedError(
-        f"{operation.result.name}: {batch:,} products of computed operands on {tiles:,} tiles",
-        where=operation.location or None,
-        hint=f"use at least {batch:,} tiles, or a smaller batch",
-    )

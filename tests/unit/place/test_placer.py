@@ -75,3 +75,8 @@ def test_buffers_of_one_class_are_placed_in_some_milliseconds_worth_of_work() ->
     # Not timed: that first fit needs no search here is what makes it fast.
     requests = [Request(f"b{i}", 500 + 37 * i, i % 5 == 0, i // 4, i // 4 + 3) for i in range(400)]
     assert list(faults(requests, place(requests, START))) == []
+
+
+def test_nothing_and_no_room_below_region_1() -> None:
+    assert place([], START) == {}
+    assert place([Request("a", 1, False, 0, 0)], REGION1_BASE)["a"].address == REGION1_BASE

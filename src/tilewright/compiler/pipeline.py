@@ -1,4 +1,4 @@
-"""One compile: verify the graph, then hand it to the target."""
+"""One compile: verify the graph, compute what is constant, then hand it to the target."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..graph import Graph
 from ..package.records import Package
+from .folding import fold_constants
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def compile_graph(
     from ..ipu21.compile import compile_for_ipu21
 
     graph.verify()
-    return compile_for_ipu21(graph, tiles=tiles, check=check, progress=progress)
+    return compile_for_ipu21(fold_constants(graph), tiles=tiles, check=check, progress=progress)
 
 
 def plan_only(graph: Graph, *, tiles: int = 1472, progress: Progress | None = None) -> Fitted:
@@ -36,4 +37,4 @@ def plan_only(graph: Graph, *, tiles: int = 1472, progress: Progress | None = No
     from ..ipu21.compile import plan_for_ipu21
 
     graph.verify()
-    return plan_for_ipu21(graph, tiles=tiles, progress=progress)
+    return plan_for_ipu21(fold_constants(graph), tiles=tiles, progress=progress)

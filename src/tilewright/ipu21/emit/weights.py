@@ -51,8 +51,7 @@ def weight_matrix(use: WeightUse, constants: Mapping[str, NDArray[Any]]) -> Floa
             continue
         data = np.asarray(constants[name], np.float32)
         if use.broadcast:
-            shape = use.broadcast if use.iterations == 1 else (use.iterations, *use.broadcast)
-            data = np.broadcast_to(data, shape)
+            data = _broadcast(data, use)
         height = 1 if use.stacked else rows
         data = (
             data.reshape(use.iterations, -1, height)
@@ -68,6 +67,16 @@ def weight_matrix(use: WeightUse, constants: Mapping[str, NDArray[Any]]) -> Floa
         matrix = np.concatenate(padded, axis=2)
     matrix = pad(matrix, use.row_groups, 1)
     return np.ascontiguousarray(matrix.reshape(-1, matrix.shape[2]))
+
+
+def _broadcast(data: Floats, use: WeightUse) -> Floats:
+    """The constant as the operation sees it, behind an axis for the iterations."""
+    own = data.shape
+    if use.iterations > 1 or len(own) > len(use.broadcast):
+        own = own[1:]
+    missing = (1,) * (len(use.broadcast) - len(own))
+    shape = (use.iterations, *use.broadcast)
+    return np.broadcast_to(data.reshape(use.iterations, *missing, *own), shape)
 
 
 class _Stored:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...errors import UnsupportedError
 from ...graph import Graph, Operation, Value
 from ...graph.graph import Region
 from . import attention, batched, normalise, pointwise, softmax, views
@@ -228,7 +227,8 @@ class Planner:
     def region(self, region: Region) -> None:
         """Plan everything in a region, in order."""
         constants = set(self._constants)
-        tasks = tasks_of(region, constants, constants | self._right_inputs())
+        iterated = {identity for identity, (_, count) in self._constants.items() if count > 1}
+        tasks = tasks_of(region, constants, constants | self._right_inputs(), iterated)
         last: dict[int, int] = {}
         for index, task in enumerate(tasks):
             for value in _operands(task):
@@ -348,11 +348,6 @@ class Planner:
             self._held[argument.id] = held
             self._inside.add(argument.id)
         for argument, value in zip(region.arguments[carried:], operation.operands[carried:], strict=True):
-            if value.id not in self._constants:
-                raise UnsupportedError(
-                    f"repeat walks through {value.name}, which is no constant",
-                    where=operation.location or None,
-                )
             self._constants[argument.id] = (self._constants[value.id][0], count)
         self.region(region)
 

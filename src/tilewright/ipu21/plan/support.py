@@ -53,11 +53,13 @@ def check_supported(graph: Graph, operators: set[str]) -> None:
             computed = [value.name for value in operation.operands[1:] if value.id not in constants]
             if computed:
                 faults.append(f"{_at(operation)}: {', '.join(computed)} is no constant")
-        elif operation.name != "repeat" and all(value.id in constants for value in operation.operands):
-            faults.append(f"{_at(operation)}: all its operands are constants; compute it once, before")
-    for name, value in graph.outputs:
-        if value.id in constants:
-            faults.append(f"output {name}: is a constant")
+        elif operation.name == "repeat":
+            if any(inner.regions for inner in operation.regions[0].operations):
+                faults.append(f"{_at(operation)}: a loop inside a loop")
+            walked = operation.operands[len(operation.results) :]
+            computed = [value.name for value in walked if value.id not in constants]
+            if computed:
+                faults.append(f"{_at(operation)}: walks through {', '.join(computed)}, which is no constant")
     if faults:
         listing = "".join(f"\n  {fault}" for fault in faults)
         raise UnsupportedError(

@@ -76,12 +76,13 @@ def is_row(shape: tuple[int, ...], result: tuple[int, ...]) -> bool:
     return bool(shape) and shape[-1] == result[-1] and all(extent == 1 for extent in shape[:-1])
 
 
-def tasks_of(region: Region, constants: set[int], weights: set[int]) -> list[Task]:
+def tasks_of(region: Region, constants: set[int], weights: set[int], iterated: set[int]) -> list[Task]:
     """The tasks of a region in an order of execution.
 
     Args:
         constants: ids of values known before the program runs, slices of iterated constants included.
         weights: ids of values that can be stored as a product wants its right operand.
+        iterated: ids of those constants that are another slice in every iteration.
     """
     uses = count_uses(region)
     fused: dict[int, Product] = {}
@@ -98,7 +99,7 @@ def tasks_of(region: Region, constants: set[int], weights: set[int]) -> list[Tas
             ordered.append(fused[index])
         elif index not in skipped:
             ordered.append(operation)
-    return _joined(ordered, constants)
+    return _joined(ordered, constants, iterated)
 
 
 def _is_product(operation: Operation, weights: set[int]) -> bool:
@@ -154,8 +155,11 @@ def _extend(product: Product, user: Operation, value: Value, constants: set[int]
     return None
 
 
-def _joined(tasks: list[Task], constants: set[int]) -> list[Task]:
-    """Products of the same left operand that need nothing else become one, where the first of them stands."""
+def _joined(tasks: list[Task], constants: set[int], iterated: set[int]) -> list[Task]:
+    """Products of the same left operand that need nothing else become one, where the first of them stands.
+
+    Their weights are stored together, and their biases: all walk through the iterations, or none.
+    """
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, task in enumerate(tasks):
         if (
@@ -163,8 +167,9 @@ def _joined(tasks: list[Task], constants: set[int]) -> list[Task]:
             and task.residual is None
             and all(right.id in constants for right in task.rights)
         ):
-            key = (task.left.id, task.activation, task.transposed)
-            groups.setdefault(key, []).append(index)
+            (right,), (bias,) = task.rights, task.biases
+            walks = [value.id in iterated for value in (right, bias or right)]
+            groups.setdefault((task.left.id, task.activation, task.transposed, *walks), []).append(index)
     joined: dict[int, Product] = {}
     gone: set[int] = set()
     for members in groups.values():

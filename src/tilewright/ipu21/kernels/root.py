@@ -24,20 +24,17 @@ from .gelu import reference as tanh_reference
 from .grid import PANELS, ROWS, busiest, shares
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
+from .root_frame import EXACT, NONE, PLAIN, POINT, WIDE, Member
 from .root_source import source, supervisor_cycles
 from .root_worker import (
-    EXACT,
     EXACT_FACTORS,
-    NONE,
-    PLAIN,
-    POINT,
     VARIANTS,
-    WIDE,
     Variant,
     next_slots,
     panel_slots,
     row_slots,
     start_slots,
+    worker_lines,
 )
 
 EXACT_ERROR = 2.0**-9
@@ -57,9 +54,15 @@ def cycles(variant: Variant, rows: Any, panels: Any, remote_count: Any, wide: bo
     row = row_slots(variant, WIDE if wide else PLAIN) + count * (1 if wide else 2)
     if POINT in variant.ways:
         row = np.where(count > 0, row, row_slots(variant, POINT))
-    slots = busiest(rows, panels, panel_slots(variant), row, start_slots(variant) + 3 - next_slots(variant))
+    first = start_slots(variant) + 3 - next_slots(variant)
+    return piece_cycles(variant, rows, panels, first, panel_slots(variant), row)
+
+
+def piece_cycles(member: Member, rows: Any, panels: Any, first: int, panel: int, row: Any) -> Any:
+    """Cycles of a call of either root family, from the busiest worker's slots; see `grid.busiest`."""
+    slots = busiest(rows, panels, panel, row, first)
     by_row = shares(rows, panels)[0]
-    fixed = np.where(by_row, supervisor_cycles(variant, True), supervisor_cycles(variant, False))
+    fixed = np.where(by_row, supervisor_cycles(member, True), supervisor_cycles(member, False))
     return fixed + WORKER_SLOTS * np.maximum(slots, np.where(rows > 0, 5, 4))  # nobody has work
 
 
@@ -102,7 +105,8 @@ def reference(
     return result
 
 
-def _contract(variant: Variant) -> Contract:
+def contract(variant: Member, notes: str = "") -> Contract:
+    """What a caller of a member of either root family must keep."""
     alias = [("out", "own")] + ([("out", "residual")] if variant.residual else [])
     return Contract(
         operands=(
@@ -122,18 +126,23 @@ def _contract(variant: Variant) -> Contract:
         packed=(("rows", "panels", 16), ("own_stride", "remote_count", 20)),
         may_alias=tuple(alias),
         notes=(
-            "out may be own only if own is dense too (own_stride 32 rows). Fastest where own and remote lie "
-            "in interleaved memory and they and both strides are multiples of 16."
-            + (" $TAS is clobbered; $FP_ICTL.NANOO must be 0." if variant.activation != NONE else "")
+            f"out may be own only if own is dense too (own_stride {variant.row_bytes} rows). Fastest where "
+            "own and remote lie in interleaved memory and they and both strides are multiples of 16." + notes
         ),
     )
 
 
+def _source(variant: Variant) -> str:
+    return source(variant, worker_lines(variant))
+
+
+_GATE_NOTES = " $TAS is clobbered; $FP_ICTL.NANOO must be 0."
+
 KERNELS = tuple(
     Kernel(
         variant.symbol,
-        partial(source, variant),
-        _contract(variant),
+        partial(_source, variant),
+        contract(variant, _GATE_NOTES if variant.activation != NONE else ""),
         partial(cycles, variant),
         partial(reference, variant),
     )

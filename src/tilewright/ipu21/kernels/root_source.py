@@ -1,21 +1,20 @@
-"""Assembly of the `root_f16` family: the supervisor, which gives every worker a frame of its own."""
+"""Assembly of the root families: the supervisor, which gives every worker a frame of its own."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from ..machine.memory import REGION1_BASE
 from .grid import THIRD, choose
-from .root_worker import (
+from .root_frame import (
     ALONG,
     BACK,
     BIAS,
     BIAS_JUMP,
     CONSTANT,
     COUNT,
-    EXACT,
-    EXACT_FACTORS,
     JUMP,
     MORE,
     OUT,
@@ -28,8 +27,7 @@ from .root_worker import (
     TO_REMOTE,
     TO_RESIDUAL,
     WORKER,
-    Variant,
-    worker_lines,
+    Member,
 )
 from .supervisor import call_cycles, schedule
 from .text import section
@@ -49,7 +47,7 @@ def _store(register: str, word: int) -> str:
     return f"st32 {register}, $m11, $mzero, {word}"
 
 
-def _frames(variant: Variant) -> list[str]:
+def _frames(variant: Member) -> list[str]:
     """Pointers of the six workers, from the first's and bytes from pair to pair %dense, %along, %wider."""
     fields = [(OUT, "out", "%dense"), (OWN, "own", "%along")] + [(BIAS, "bias", "%wider")] * variant.bias
     lines = []
@@ -64,7 +62,7 @@ def _frames(variant: Variant) -> list[str]:
     return lines + [_store("%shared", index * variant.words + SHARED) for index in range(6)]
 
 
-def _counts(variant: Variant, pair: int, rows: str, panels: str, jump: str) -> list[str]:
+def _counts(variant: Member, pair: int, rows: str, panels: str, jump: str) -> list[str]:
     """Stores a pair's rows - 1, panels - 1 and jump."""
     return [
         _store(register, index * variant.words + word)
@@ -73,13 +71,14 @@ def _counts(variant: Variant, pair: int, rows: str, panels: str, jump: str) -> l
     ]
 
 
-def _by_row(variant: Variant) -> list[str]:
+def _by_row(variant: Member) -> list[str]:
     """The workers' frames where they share the rows."""
+    shift = variant.row_shift
     lines = [
-        "shl %dense, %chunk, 5",
-        "shl %along, %chunk, 5",
+        f"shl %dense, %chunk, {shift}",
+        f"shl %along, %chunk, {shift}",
         "add %panels, %panels, -1",
-        "shl %panel, %rows, 5",
+        f"shl %panel, %rows, {shift}",
         "sub %more, %stride, %panel",
         _store("%more", variant.shared(MORE)),
         "mov %left0, %rows",
@@ -89,21 +88,25 @@ def _by_row(variant: Variant) -> list[str]:
             f"min %rows{pair}, %chunk, %left{pair}",
             *([f"sub %left{pair + 1}, %left{pair}, %chunk"] if pair < 2 else []),
             f"sub %jump{pair}, %rows, %rows{pair}",
-            f"shl %jump{pair}, %jump{pair}, 5",
+            f"shl %jump{pair}, %jump{pair}, {shift}",
             f"add %rows{pair}, %rows{pair}, -1",
             *_counts(variant, pair, f"%rows{pair}", "%panels", f"%jump{pair}"),
         ]
     if variant.bias:
-        lines += ["setzi %step, 32", _store("%step", variant.shared(BIAS_JUMP)), "setzi %wider, 0"]
+        lines += [
+            f"setzi %step, {variant.row_bytes}",
+            _store("%step", variant.shared(BIAS_JUMP)),
+            "setzi %wider, 0",
+        ]
     return [*lines, *_frames(variant)]
 
 
-def _by_panel(variant: Variant) -> list[str]:
+def _by_panel(variant: Member) -> list[str]:
     """The workers' frames where they share the panels."""
     lines = [
-        "shl %dense, %rows, 5",
+        f"shl %dense, %rows, {variant.row_shift}",
         "mov %along, %stride",
-        "shl %jump, %rows, 6",
+        f"shl %jump, %rows, {variant.row_shift + 1}",
         "sub %more, %stride, %dense",
         "mul %more, %more, 3",
         _store("%more", variant.shared(MORE)),
@@ -119,11 +122,12 @@ def _by_panel(variant: Variant) -> list[str]:
             *_counts(variant, pair, "%rows", f"%panels{pair}", "%jump"),
         ]
     if variant.bias:
-        lines += ["setzi %step, 96", _store("%step", variant.shared(BIAS_JUMP)), "setzi %wider, 32"]
+        lines += [f"setzi %step, {3 * variant.row_bytes}", _store("%step", variant.shared(BIAS_JUMP))]
+        lines.append(f"setzi %wider, {variant.row_bytes}")
     return [*lines, *_frames(variant)]
 
 
-def _head(variant: Variant) -> list[str]:
+def _head(variant: Member) -> list[str]:
     """What is the same for both ways; ends with the choice of one."""
     lines = ["sub %further, $m6, %out", _store("%further", variant.shared(TO_RESIDUAL))] * variant.residual
     point = ["cmpeq %alone, %count, 0", "setzi %point, .Lroot_point", "movnz %worker, %alone, %point"]
@@ -160,13 +164,17 @@ def _head(variant: Variant) -> list[str]:
         "movnz %step, %region, %others",
         _store("%step", variant.shared(ALONG)),
     ]
-    if variant.activation == EXACT:
-        lines += [f"setzi %constant, {EXACT_FACTORS[0]:#x}", _store("%constant", variant.shared(CONSTANT))]
+    for index, value in enumerate(variant.constants):
+        name = f"%constant{index}"
+        lines.append(f"setzi {name}, {value & 0xFFFFF:#x}")
+        if value >> 20:
+            lines.append(f"or {name}, {name}, {value & 0xFFF00000:#x}")
+        lines.append(_store(name, variant.shared(CONSTANT + index)))
     return [*lines, *choose()]
 
 
 @cache
-def _supervisor(variant: Variant) -> tuple[tuple[str, ...], ...]:
+def _supervisor(variant: Member) -> tuple[tuple[str, ...], ...]:
     """From the arguments to the workers' end: the head, rows shared, panels shared."""
     pinned = {"%rows": "$m0", "%panels": "$m1", "%chunk": "$m7", "%stride": "$m8", "%panelwise": "$m6"}
     names = re.compile("|".join(rf"{name}\b" for name in pinned))
@@ -205,7 +213,7 @@ def _supervisor(variant: Variant) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _launch(variant: Variant) -> list[str]:
+def _launch(variant: Member) -> list[str]:
     return [
         f"runall $m9, $m11, {variant.words}",
         f"add $m11, $m11, {variant.frame_bytes}",
@@ -214,8 +222,8 @@ def _launch(variant: Variant) -> list[str]:
     ]
 
 
-def source(variant: Variant) -> str:
-    """The whole kernel."""
+def source(variant: Member, workers: Sequence[str]) -> str:
+    """The whole kernel, from its workers' ways `.Lroot_<way>` and their end `.Lroot_exit`."""
     head, by_row, by_panel = _supervisor(variant)
     return section(
         variant.symbol,
@@ -224,12 +232,12 @@ def source(variant: Variant) -> str:
             *by_row,
             ".Lroot_by_panel:",
             *by_panel,
-            *worker_lines(variant),
+            *workers,
         ],
     )
 
 
-def supervisor_cycles(variant: Variant, by_row: bool) -> int:
+def supervisor_cycles(variant: Member, by_row: bool) -> int:
     """Cycles of a call beside its workers' slots."""
     head, row_way, panel_way = _supervisor(variant)
     return call_cycles([*head, *row_way] if by_row else [*head, f"!{row_way[0]}", *panel_way])

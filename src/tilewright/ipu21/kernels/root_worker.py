@@ -18,46 +18,41 @@ Worker registers:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..machine.timing import MULTI_SLOT
+from .root_frame import (
+    CONSTANT,
+    EXACT,
+    NONE,
+    PLAIN,
+    POINT,
+    TANH,
+    WIDE,
+    Member,
+    load_lines,
+    next_lines,
+    start_lines,
+)
 from .text import bundle, worker
-
-NONE, TANH, EXACT = "none", "tanh", "exact"
-WIDE, PLAIN, POINT = "wide", "plain", "point"
-"""Ways a worker takes: loads of 16 or 8 bytes, or no remote partials and nothing else to add."""
 
 TANH_FACTORS = 0x2C91 << 16 | 0x3E62
 """Halves c3, c1 of the gate sigm(c1 x + c3 x^3): 2 sqrt(2 / pi) times 0.044715 and 1."""
 EXACT_FACTORS = (0xD1A0, 0x4286, 0x92BE)
 """Halves a, b, c of the gate sigm(b x + c x r^2), r = min(x^2 + a, 0)."""
 
-OWN, OUT, ROWS, PANELS, SHARED, JUMP, BIAS = range(7)
-"""Words of a worker's own frame."""
-COUNT, ALONG, BACK, TO_REMOTE, TO_RESIDUAL, MORE, BIAS_JUMP, RETURN, WORKER, CONSTANT = range(10)
-"""Words of the shared frame, behind the six."""
-
 TAKE_OUT = tuple(f"f16v2gina $a{register}, $azero, 0" for register in (4, 5, 6, 7))
 """Two sums each; the others move down and zeros move in."""
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(Member):
     """One member of the family."""
 
-    bias: bool
-    residual: bool
-    activation: str
-
-    @property
-    def symbol(self) -> str:
-        name = "root_f16" + "_bias" * self.bias + "_residual" * self.residual
-        return name if self.activation == NONE else f"{name}_{self.activation}"
-
-    @property
-    def summed(self) -> bool:
-        """True if the residual joins the float32 sum."""
-        return self.residual and self.activation == NONE
+    family: ClassVar[str] = "root_f16"
+    row_bytes: ClassVar[int] = 32
 
     @property
     def late(self) -> bool:
@@ -66,22 +61,12 @@ class Variant:
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """Ways that exist."""
         alone = self.activation != NONE and not self.bias and not self.residual
         return (WIDE, PLAIN, POINT) if alone else (WIDE, PLAIN)
 
     @property
-    def words(self) -> int:
-        """Words of a worker's own frame."""
-        return BIAS + 1 if self.bias else BIAS
-
-    def shared(self, word: int) -> int:
-        """Word of the whole frame."""
-        return 6 * self.words + word
-
-    @property
-    def frame_bytes(self) -> int:
-        return -(-(6 * self.words + CONSTANT + 1) // 2) * 8
+    def constants(self) -> Sequence[int]:
+        return EXACT_FACTORS[:1] if self.activation == EXACT else ()
 
 
 VARIANTS = tuple(
@@ -90,16 +75,6 @@ VARIANTS = tuple(
     for residual in (False, True)
     for activation in (NONE, TANH, EXACT)
 )
-
-
-def _load(wide: bool, pointer: str, step: str, first_aux: str) -> list[str]:
-    """Loads $a0:3; `step` counts accesses, from the last access of a load to the first of the next."""
-    if wide:
-        return [bundle(f"ld128step $a0:3, $mzero, {pointer}+=, {step}", first_aux)]
-    return [
-        bundle(f"ld64step $a0:1, $mzero, {pointer}+=, 1", first_aux),
-        bundle(f"ld64step $a2:3, $mzero, {pointer}+=, {step}"),
-    ]
 
 
 def _gate(variant: Variant) -> list[tuple[str, str]]:
@@ -140,20 +115,21 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
     """One half row; entered at `<label>_first` where the late store is skipped, left when no row follows."""
     if way == POINT:
         return _point(variant, label)
-    wide = way == WIDE
     bias, residual, activation = variant.bias, variant.residual, variant.activation
     accumulate = "f16v8acc $a0:3"
-    step = "2" if wide else "3"
+    step = "2" if way == WIDE else "3"
     late = "st64step $a6:7, $mzero, $m2+=, $m11"
     lines = [f"{label}_row:"]
     if not variant.late:
         lines.append(bundle("st64step $a6:7, $mzero, $m2+=, 3"))
     lines.append(f"{label}_first:")
-    lines += _load(wide, "$m0", step, accumulate if bias else "fnop")
+    lines += load_lines(way, "$m0", step, accumulate if bias else "fnop")
     if variant.summed:
         lines += [bundle("ld64step $a4:5, $mzero, $m9+=, 1"), bundle("ld64step $a6:7, $mzero, $m9+=, 3")]
-    lines.append(bundle(f"rpt $m3, {0 if wide else 1}", "f16v8acc $a4:7" if variant.summed else "fnop"))
-    lines += _load(wide, "$m1", "$m4", accumulate)
+    lines.append(
+        bundle(f"rpt $m3, {0 if way == WIDE else 1}", "f16v8acc $a4:7" if variant.summed else "fnop")
+    )
+    lines += load_lines(way, "$m1", "$m4", accumulate)
     lines.append(bundle("add $m1, $m1, $m5", accumulate))
     main = [late, "setzi $m11, 3", "nop", "nop"] if variant.late else ["nop"] * 4
     bias_loads = ["ld64 $a0:1, $m8, $mzero, 0", "ld64 $a2:3, $m8, $mzero, 1"]
@@ -192,27 +168,9 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
 
 
 def _start(variant: Variant) -> list[str]:
-    """A worker's pointers and counts."""
-    gate = variant.activation != NONE
-    lines = [
-        bundle(f"ld32 $m6, $mvertex_base, $mzero, {ROWS}", "setzi $a4, 8"),
-        bundle(f"ld32 $m7, $mvertex_base, $mzero, {PANELS}", "uput $FP_CLR, $a4"),  # clear all accumulators
-        "brneg $m6, .Lroot_exit",
-        "brneg $m7, .Lroot_exit",
-        f"ld32 $m10, $mvertex_base, $mzero, {SHARED}",
-        bundle(f"ld32 $m2, $mvertex_base, $mzero, {OUT}", _factor(variant, 0)),
-        bundle(f"ld32 $m0, $mvertex_base, $mzero, {OWN}", _factor(variant, 1)),
-        bundle(f"ld32 $m1, $m10, $mzero, {TO_REMOTE}", "uput $TAS, $a4" if gate else "fnop"),
-        f"ld32 $m3, $m10, $mzero, {COUNT}",
-        f"ld32 $m4, $m10, $mzero, {ALONG}",
-        f"ld32 $m5, $m10, $mzero, {BACK}",
-        "add $m1, $m1, $m2",
-    ]
-    if variant.residual:
-        lines += [f"ld32 $m9, $m10, $mzero, {TO_RESIDUAL}", "add $m9, $m9, $m2"]
-    if variant.bias:
-        lines += [f"ld32 $m8, $mvertex_base, $mzero, {BIAS}"]
-    return lines
+    """A worker's pointers and counts, and the factors of `f16v4mix`."""
+    gate = "fnop" if variant.activation == NONE else "uput $TAS, $a4"
+    return start_lines(variant, (_factor(variant, 0), _factor(variant, 1), gate))
 
 
 def _factor(variant: Variant, part: int) -> str:
@@ -233,22 +191,7 @@ def _panel(variant: Variant, label: str) -> list[str]:
 
 def _next(variant: Variant, label: str) -> list[str]:
     """Behind the rows of a panel."""
-    jumped = ["$m0", "$m1", "$m2", *(["$m9"] if variant.residual else [])]
-    return [
-        bundle("st64step $a6:7, $mzero, $m2+=, 3"),
-        bundle("brz $m7, .Lroot_exit"),
-        bundle(f"ld32 $m11, $mvertex_base, $mzero, {JUMP}"),
-        *(bundle(f"add {pointer}, {pointer}, $m11") for pointer in jumped),
-        bundle(f"ld32 $m11, $m10, $mzero, {MORE}"),
-        bundle("add $m0, $m0, $m11"),
-        *(
-            [bundle(f"ld32 $m11, $m10, $mzero, {BIAS_JUMP}"), bundle("add $m8, $m8, $m11")]
-            if variant.bias
-            else []
-        ),
-        bundle(f"ld32 $m6, $mvertex_base, $mzero, {ROWS}"),
-        bundle(f"brnzdec $m7, {label}_panel"),
-    ]
+    return [bundle("st64step $a6:7, $mzero, $m2+=, 3"), *next_lines(variant, label)]
 
 
 def worker_lines(variant: Variant) -> list[str]:

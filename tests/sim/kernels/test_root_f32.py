@@ -1,0 +1,122 @@
+"""The float32 root family against NumPy: every member, shapes around the workers' split, places, aliases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_runs import DATA, run
+from root_cases import (
+    PLAIN,
+    SHAPES,
+    WIDE,
+    Case,
+    check_member,
+    check_no_work,
+    check_over,
+    check_races,
+    check_two_calls,
+    member_named,
+)
+
+from tilewright.errors import PlacementError, UnsupportedError
+from tilewright.ipu21.kernels import KERNELS, root_f32
+from tilewright.ipu21.kernels.kernel import STACK_BYTES
+from tilewright.ipu21.kernels.root_f32_worker import MEMBERS, SingleMember
+from tilewright.ipu21.machine.memory import REGION1_BASE
+
+pytestmark = pytest.mark.sim
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.symbol)
+@pytest.mark.parametrize("places", [WIDE, PLAIN], ids=["wide", "plain"])
+def test_every_member(member: SingleMember, places: dict[str, int]) -> None:
+    check_member(member, places)
+
+
+@pytest.mark.parametrize("symbol", ["root_f32", "root_f32_bias", "root_f32_bias_residual_tanh"])
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_shapes(symbol: str, count: int) -> None:
+    for rows, panels in SHAPES:
+        Case(member_named(MEMBERS, symbol), rows, panels, count, WIDE).check()
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.symbol)
+def test_no_races_and_nothing_unwritten(member: SingleMember) -> None:
+    check_races(member)
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.symbol)
+@pytest.mark.parametrize("over", ["own", "residual"])
+def test_result_over_an_operand(member: SingleMember, over: str) -> None:
+    check_over(member, over)
+
+
+@pytest.mark.parametrize(("rows", "panels"), [(0, 0), (0, 1), (0, 5), (1, 0), (9, 0)])
+def test_no_work(rows: int, panels: int) -> None:
+    for member in MEMBERS:
+        check_no_work(member, rows, panels)
+
+
+def test_large_piece() -> None:
+    Case(member_named(MEMBERS, "root_f32"), 100, 4, 2, WIDE).check()
+    Case(member_named(MEMBERS, "root_f32_bias"), 1, 200, 2, WIDE).check()
+    Case(member_named(MEMBERS, "root_f32"), 3, 1, 300, WIDE).check()
+
+
+def test_a_call_does_not_depend_on_the_one_before() -> None:
+    for member in MEMBERS:
+        check_two_calls(member)
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """The tanh form in double precision, as the equal x / (1 + e^-2z), which has no cancellation."""
+    wide = x.astype(np.float64)
+    z = np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)
+    return wide / (1 + np.exp(-2 * z))
+
+
+def test_activation_is_close_to_the_tanh_form() -> None:
+    """Values from -6 to 6 on the tile; the relative error stays below 1e-6 where y is not tiny."""
+    x = np.linspace(-6, 6, 32 * 64 * 16, dtype=np.float32).reshape(32, 64, 16)
+    arguments = {"out": REGION1_BASE + 0x40000, "own": REGION1_BASE, "remote": 0, "rows": 64, "panels": 32}
+    arguments |= {"own_stride": 64 * 64, "remote_count": 0, "remote_stride": 0}
+    outcome = run("root_f32_tanh", arguments, [(REGION1_BASE, x)], [(arguments["out"], x.nbytes)])
+    found, expected = outcome.array(arguments["out"], x), gelu(x)
+    np.testing.assert_array_equal(found, root_f32.gelu(x))
+    error = np.abs(found - expected)
+    z = np.sqrt(2 / np.pi) * np.abs(x + 0.044715 * x.astype(np.float64) ** 3)
+    assert np.all(error <= 2.0**-22 * (1 + 2 * np.where(x < 0, z, 0)) * np.abs(expected))
+    assert np.all(error[x > -2] <= 1e-6 * np.abs(expected[x > -2]))
+
+
+def test_activation_of_extremes() -> None:
+    x = np.zeros((1, 1, 16), np.float32)
+    x[0, 0, :8] = [0, -0.0, 1e30, -1e30, 40, -40, 1e-30, np.nan]
+    arguments = {"out": DATA, "own": REGION1_BASE, "remote": 0, "rows": 1, "panels": 1}
+    arguments |= {"own_stride": 64, "remote_count": 0, "remote_stride": 0}
+    outcome = run("root_f32_tanh", arguments, [(REGION1_BASE, x)], [(DATA, 64)])
+    expected = np.array([0, 0, 1e30, 0, 40, 0, 0.5e-30, np.nan], np.float32)
+    np.testing.assert_allclose(outcome.array(DATA, x)[0, 0, :8], expected, rtol=2e-7)
+
+
+def test_goals() -> None:
+    """8 bytes of partials per cycle for large pieces."""
+    cycles = KERNELS["root_f32"].cycles(rows=60, panels=9, own_stride=0, remote_count=7, remote_stride=0)
+    assert 8 * 60 * 9 * 64 / cycles >= 8
+    rows = np.array([1, 9, 60, 0])
+    each = [int(root_f32.cycles(MEMBERS[0], int(r), 3, 2)) for r in rows]
+    assert root_f32.cycles(MEMBERS[0], rows, 3, 2).tolist() == each
+
+
+def test_contract() -> None:
+    assert len(MEMBERS) == 8
+    assert max(member.frame_bytes for member in MEMBERS) <= STACK_BYTES
+    contract = KERNELS["root_f32_bias_residual_tanh"].contract
+    case = Case(member_named(MEMBERS, "root_f32_bias_residual_tanh"), 9, 2, 3, WIDE)
+    registers = contract.registers(**case.arguments)
+    assert registers[7] == 9 | 2 << 16
+    assert registers[8] == 64 * 12 | 3 << 20
+    with pytest.raises(UnsupportedError, match="remote_count"):
+        contract.registers(**case.arguments | {"remote_count": 4096})
+    with pytest.raises(PlacementError, match="aligned"):
+        contract.registers(**case.arguments | {"own": DATA + 4})

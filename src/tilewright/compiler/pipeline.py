@@ -8,9 +8,15 @@ from ..graph import Graph
 from ..package.records import Package
 from .folding import fold_constants
 from .progress import Progress
+from .unrolling import unroll_loops
 
 if TYPE_CHECKING:
     from ..ipu21.compile import Fitted
+
+
+def simplified(graph: Graph) -> Graph:
+    """The same function in the terms that plans are made of."""
+    return fold_constants(unroll_loops(graph))
 
 
 def compile_graph(
@@ -29,7 +35,7 @@ def compile_graph(
     from ..ipu21.compile import compile_for_ipu21
 
     graph.verify()
-    return compile_for_ipu21(fold_constants(graph), tiles=tiles, check=check, progress=progress)
+    return compile_for_ipu21(simplified(graph), tiles=tiles, check=check, progress=progress)
 
 
 def plan_only(graph: Graph, *, tiles: int = 1472, progress: Progress | None = None) -> Fitted:
@@ -37,4 +43,4 @@ def plan_only(graph: Graph, *, tiles: int = 1472, progress: Progress | None = No
     from ..ipu21.compile import plan_for_ipu21
 
     graph.verify()
-    return plan_for_ipu21(fold_constants(graph), tiles=tiles, progress=progress)
+    return plan_for_ipu21(simplified(graph), tiles=tiles, progress=progress)

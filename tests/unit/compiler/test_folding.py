@@ -51,7 +51,9 @@ def test_slices_of_a_loop_are_folded_for_every_iteration(count: int) -> None:
     assert "transpose" not in names(result)
     (loop,) = result.operations
     assert len(loop.operands) == 2  # the stack as it was is not walked through any more
-    assert [value.type.shape for value, _ in result.constants if len(value.type.shape) == 3] == [(count, 5, 4)]
+    assert [value.type.shape for value, _ in result.constants if len(value.type.shape) == 3] == [
+        (count, 5, 4)
+    ]
 
 
 def test_what_a_region_gives_back_stays_an_operation() -> None:

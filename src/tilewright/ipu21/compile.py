@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler.progress import Progress
-from ..errors import PlacementError, UsageError
+from ..errors import PlacementError, TilewrightError, UsageError
 from ..graph import Graph
 from ..package import validate
 from ..package.records import Package
@@ -32,7 +32,10 @@ from .lower.tile_work import Phase, TileWork, lower_plan
 from .machine.memory import ELEMENT_BYTES, REGION1_BASE
 from .machine.topology import TILES, to_physical
 from .place.placement import Placement, place_work
+from .place.request import NoRoomError
 from .plan.planner import plan_graph
+from .plan.steps import Plan
+from .reasons import does_not_fit
 
 PRICES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Cycles worth one byte of tile memory, tried in this order until the plan fits."""
@@ -98,7 +101,7 @@ def _check_tiles(tiles: int) -> None:
 
 
 def _fit(graph: Graph, tiles: int, reserved: int) -> Fitted:
-    """The fastest plan that fits; when none does, an error that says how many tiles would do.
+    """The fastest plan that fits; when none does, an error that says why, and what would help.
 
     Args:
         reserved: bytes kept for programs and exchange rows.
@@ -106,16 +109,15 @@ def _fit(graph: Graph, tiles: int, reserved: int) -> Fitted:
     failure: PlacementError | None = None
     too_cheap = 0.0
     for price in PRICES:
+        work = lower_plan(plan_graph(graph, tiles=tiles, price=price))
         try:
-            fitted = _try(graph, tiles, price, reserved)
+            fitted = _placed(work, price, reserved)
         except PlacementError as error:
             failure, too_cheap = error, price
             continue
         return _refined(graph, fitted, too_cheap, reserved) if too_cheap else fitted
     assert failure is not None
-    enough = _tiles_that_do(graph, tiles, reserved)
-    hint = f"{enough:,} tiles would do" if enough else f"even {TILES:,} tiles would not do"
-    raise PlacementError(failure.what, where=failure.where, hint=hint) from failure
+    raise _reasons(graph, work.plan, reserved, failure) from failure
 
 
 def _refined(graph: Graph, fitted: Fitted, too_cheap: float, reserved: int) -> Fitted:
@@ -136,32 +138,31 @@ def _cycles(fitted: Fitted) -> float:
 
 def _try(graph: Graph, tiles: int, price: float, reserved: int) -> Fitted:
     """A plan at one price, with addresses. Raises PlacementError."""
-    work = lower_plan(plan_graph(graph, tiles=tiles, price=price))
+    return _placed(lower_plan(plan_graph(graph, tiles=tiles, price=price)), price, reserved)
+
+
+def _placed(work: TileWork, price: float, reserved: int) -> Fitted:
+    """A lowered plan with addresses. Raises PlacementError."""
     kernels = {item.kernel for item in work.work if isinstance(item, Call)}
     runtime = runtime_with(kernels)
     placement = place_work(work, data_start(runtime.program + reserved - 1))
     return Fitted(work, placement, runtime, price)
 
 
-def _tiles_that_do(graph: Graph, tiles: int, reserved: int) -> int | None:
-    """The smallest tile count above `tiles`, to one part in 16, on which the most frugal plan fits."""
+def _reasons(graph: Graph, plan: Plan, reserved: int, failure: PlacementError) -> PlacementError:
+    """The error for a graph that does not fit even by its most frugal plan, which `failure` is about."""
 
-    def fits(count: int) -> bool:
+    def fits(changed: Graph, count: int) -> bool:
         try:
-            _try(graph, count, PRICES[-1], reserved)
-        except PlacementError:
+            _try(changed, count, PRICES[-1], reserved)
+        except TilewrightError:
             return False
         return True
 
-    low, high = tiles, min(2 * tiles, TILES)
-    while not fits(high):
-        if high == TILES:
-            return None
-        low, high = high, min(2 * high, TILES)
-    while high - low > max(1, high // 16):
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    short = failure.__cause__
+    if not isinstance(short, NoRoomError):
+        return failure
+    return does_not_fit(graph, plan.tiles, plan, short, failure.where or "", fits)
 
 
 def _schedule(

@@ -21,6 +21,8 @@ LISTED = 10
 """Buffers that an error lists by name."""
 PRECISION = 16
 """A tile count is found to one part in this."""
+TRIALS = 3
+"""Plans made at most to find a smaller batch, or a shorter sequence."""
 REPEAT = "repeat"
 
 Fits = Callable[[Graph, int], bool]
@@ -36,8 +38,7 @@ def does_not_fit(
         plan: the most frugal one. error: what the placer said about it. where: the tile class.
     """
     lines = [_summary(plan, error), *largest_buffers(plan, error)]
-    changes = smallest_changes(graph, tiles, fits)
-    hint = "; or ".join(changes) if changes else f"even {TILES:,} tiles would not do"
+    hint = "; or ".join(smallest_changes(graph, tiles, fits))
     return PlacementError("\n  ".join(lines), where=where, hint=hint)
 
 
@@ -82,11 +83,12 @@ def step_name(plan: Plan, index: int) -> str:
 
 
 def smallest_changes(graph: Graph, tiles: int, fits: Fits) -> list[str]:
-    """Changes of one thing each after which the graph fits, tried by planning and placing."""
-    found = []
+    """Changes of one thing each after which the graph fits, tried by planning and placing.
+
+    The first is about tiles, and says so when no number of them is enough.
+    """
     enough = enough_tiles(graph, tiles, fits)
-    if enough is not None:
-        found.append(f"{enough:,} tiles would do")
+    found = [f"{enough:,} tiles would do" if enough else f"even {TILES:,} tiles would not do"]
     for axis, name in ((0, "a batch of"), (1, "a sequence of")):
         extent = _shared_extent(graph, axis)
         if extent is None:
@@ -127,20 +129,15 @@ def _largest_that_fits(graph: Graph, tiles: int, axis: int, extent: int, fits: F
         changed = resized(graph, axis, count)
         return changed is not None and fits(changed, tiles)
 
-    low, high = 0, extent
-    count = extent // 2
-    # Halved until it fits, then the largest between, to one part in sixteen.
-    while count >= 1:
-        if possible(count):
-            low = count
-            break
-        high, count = count, count // 2
-    if low == 0:
-        return None
-    while high - low > max(1, high // PRECISION):
-        middle = (low + high) // 2
+    # Halved until it fits, then the largest between, as far as the trials go: each is a whole plan.
+    low, high, left = 0, extent, TRIALS
+    while low == 0 and high > 1 and left:
+        count, left = high // 2, left - 1
+        low, high = (count, high) if possible(count) else (low, count)
+    while low and left and high - low > max(1, high // PRECISION):
+        middle, left = (low + high) // 2, left - 1
         low, high = (middle, high) if possible(middle) else (low, middle)
-    return low
+    return low or None
 
 
 def resized(graph: Graph, axis: int, extent: int) -> Graph | None:

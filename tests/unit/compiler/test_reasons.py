@@ -89,8 +89,10 @@ def test_the_largest_batch_that_fits_is_named() -> None:
     def fits(graph: Graph, tiles: int) -> bool:
         return tiles == 2 and graph.inputs[0].type.shape[0] <= 21
 
-    (text,) = reasons.smallest_changes(looped(64), 2, fits)
-    assert text in ("a batch of 20 instead of 64", "a batch of 21 instead of 64")
+    tiles, text = reasons.smallest_changes(looped(64), 2, fits)
+    assert tiles == "even 1,472 tiles would not do"
+    # Half of 64 is too much, a quarter fits; one trial is left for what is between.
+    assert text == "a batch of 16 instead of 64"
 
 
 def test_sequences_and_batches_are_kept_apart() -> None:
@@ -101,7 +103,7 @@ def test_sequences_and_batches_are_kept_apart() -> None:
         batch, sequence, _ = graph.inputs[0].type.shape
         return tiles == 2 and (batch <= 1 or sequence <= 8)
 
-    assert reasons.smallest_changes(graph, 2, fits) == [
+    assert reasons.smallest_changes(graph, 2, fits)[1:] == [
         "a batch of 1 instead of 4",
         "a sequence of 8 instead of 32",
     ]
@@ -111,6 +113,6 @@ def test_extents_that_the_operators_need_are_left_alone() -> None:
     bias = np.ones((16, 8), np.float32)
     graph = tw.trace(lambda x: ops.add(x, bias), x=tw.TensorType((16, 8)))
     assert reasons.resized(graph, 0, 8) is None
-    assert reasons.smallest_changes(graph, 2, lambda g, t: g is not graph) == []
+    assert reasons.smallest_changes(graph, 2, lambda g, t: g is not graph)[1:] == []
     two = tw.trace(lambda a, b: a @ b, a=tw.TensorType((4, 8)), b=tw.TensorType((8, 2)))
-    assert reasons.smallest_changes(two, 2, lambda g, t: g is not two) == []
+    assert reasons.smallest_changes(two, 2, lambda g, t: g is not two)[1:] == []

@@ -74,7 +74,7 @@ def test_start_of_a_computing_tile() -> None:
 
 def test_idle_tiles_stay_alike() -> None:
     """An idle start never asks which tile it is: the object may go on standing for many."""
-    image = link_kernels(IDLE_SOURCES, {"tile_program": PROGRAM})
+    image = link_kernels(IDLE, {"tile_program": PROGRAM})
     assert image.entry == ENTRY_POINT
     tile = loaded(image, physical=7)
     tile.shared = True
@@ -96,8 +96,8 @@ def test_worker_barrier_returns_by_its_own_register() -> None:
 
 
 def test_follower_sits_out_two_barriers() -> None:
-    tile = loaded(link_kernels(IDLE_SOURCES, {"tile_program": PROGRAM}), physical=0)
-    tile.pc = link_kernels(IDLE_SOURCES, {"tile_program": PROGRAM}).symbols["host_follower"]
+    tile = loaded(link_kernels(IDLE, {"tile_program": PROGRAM}), physical=0)
+    tile.pc = link_kernels(IDLE, {"tile_program": PROGRAM}).symbols["host_follower"]
     to_barrier(tile, 1)
     assert tile.sans == 2
 
@@ -112,4 +112,4 @@ def test_images_begin_with_the_launch_slot_and_fit_their_element() -> None:
 
 def test_a_missing_program_is_named() -> None:
     with pytest.raises(LinkError, match="tile_program"):
-        link_kernels(IDLE_SOURCES, {})
+        link_kernels(IDLE, {})

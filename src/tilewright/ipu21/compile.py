@@ -9,9 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..compiler.progress import Progress
 from ..errors import PlacementError, TilewrightError, UsageError
 from ..graph import Graph
@@ -22,11 +19,12 @@ from .emit.check_rows import check_rows
 from .emit.images import ImageBlobs
 from .emit.memory_map import data_start
 from .emit.phase_transfers import phase_transfers
+from .emit.predict import predict
 from .emit.runtime_image import Runtime, runtime_with
 from .emit.step_code import class_code
 from .emit.steps_profile import index_steps
 from .emit.tile_programs import Programs, assemble_programs
-from .fabric.schedule import schedule
+from .fabric.schedule import Schedule, schedule
 from .lower.calls import Call
 from .lower.tile_work import Phase, TileWork, lower_plan
 from .machine.memory import ELEMENT_BYTES, REGION1_BASE
@@ -165,21 +163,19 @@ def _reasons(graph: Graph, plan: Plan, reserved: int, failure: PlacementError) -
     return does_not_fit(graph, plan.tiles, plan, short, failure.where or "", fits)
 
 
-def _schedule(
-    work: TileWork, placement: Placement, report: Progress
-) -> dict[int, dict[int, NDArray[np.uint32]]]:
-    """Rows of every exchange step by tile. Phases that move the same words are scheduled once."""
-    done: dict[tuple[bytes, bytes], dict[int, NDArray[np.uint32]]] = {}
-    phase_rows = {}
+def _schedule(work: TileWork, placement: Placement, report: Progress) -> dict[int, Schedule]:
+    """Schedules of every exchange step with traffic. Phases that move the same words are scheduled once."""
+    done: dict[tuple[bytes, bytes], Schedule] = {}
+    schedules = {}
     for step, item in enumerate(work.work):
         if isinstance(item, Phase) and item.words:
             transfers, destinations = phase_transfers(item, work, placement)
             key = (transfers.tobytes(), destinations.tobytes())
             if key not in done:
                 report(f"schedule {work.plan.steps[step].name}")
-                done[key] = dict(schedule(transfers, destinations).rows)
-            phase_rows[step] = done[key]
-    return phase_rows
+                done[key] = schedule(transfers, destinations)
+            schedules[step] = done[key]
+    return schedules
 
 
 def _emit(graph: Graph, fitted: Fitted, report: Progress) -> tuple[Package, Programs]:
@@ -187,7 +183,9 @@ def _emit(graph: Graph, fitted: Fitted, report: Progress) -> tuple[Package, Prog
     store = ImageBlobs()
     report("pack weights")
     host = HostBindings(graph, work, placement, store)
-    phase_rows = _schedule(work, placement, report)
+    schedules = _schedule(work, placement, report)
+    phase_rows = {step: made.rows for step, made in schedules.items()}
+    work.plan.steps = predict(work, placement, schedules)
     report("emit")
     profile = index_steps(work)
     runtime = fitted.runtime

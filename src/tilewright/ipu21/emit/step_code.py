@@ -84,17 +84,8 @@ class ClassProgram:
             for name, offsets in call.operands
         ]
         values += [int(register[self.tile]) for register in call.registers]
-        self.code.words += argument_words(values)
         strides = {position: int(stride[self.tile]) for position, stride in call.strides.items()}
-        if strides:
-            self.code.words += [build.setzi(1, ITERATION), build.ld32(0, 1, build.ZERO, 0)]
-        for position, stride in strides.items():
-            self.code.words += [
-                build.setzi(1, stride),
-                build.mul(1, 1, 0),
-                build.add(2 + position, 2 + position, 1),
-            ]
-        self.code.words.append(build.call(10, self.symbols[call.kernel]))
+        self.code.words += call_code(values, strides, self.symbols[call.kernel])
 
     def copies(self, phase: Phase, step: int) -> None:
         """Copies of data that need not leave the tile."""
@@ -139,14 +130,32 @@ def call_words(symbols: Mapping[str, int], symbol: str, values: Sequence[int]) -
     return [*argument_words(values), build.call(10, symbols[symbol])]
 
 
+def call_code(values: Sequence[int], strides: Mapping[int, int], entry: int) -> list[int]:
+    """Load the call registers, move those of iterated operands to the current iteration, and call.
+
+    Args:
+        strides: operand position -> bytes from one iteration's part to the next.
+    """
+    words = [build.setzi(1, ITERATION), build.ld32(0, 1, build.ZERO, 0)] if strides else []
+    words += argument_words(values)
+    for position, stride in strides.items():
+        words += [
+            build.setzi(1, stride),
+            build.mul(1, 1, 0),
+            build.add(2 + position, 2 + position, 1),
+        ]
+    return [*words, build.call(10, entry)]
+
+
 def argument_words(values: Sequence[int]) -> list[int]:
-    """Load $m2, $m3, ... with 32-bit values; those under 2^20 take one instruction."""
-    words = []
-    for register, value in enumerate(values, 2):
-        words.append(build.setzi(register, value & 0xFFFFF))
-        if value >> 20:
-            words.append(build.or_high(register, register, value & 0xFFF00000))
-    return words
+    """Load $m2, $m3, ... with 32-bit values; those under 2^20 take one instruction.
+
+    Upper halves come last, as far as possible from the lower halves that they wait for.
+    """
+    large = [(register, value) for register, value in enumerate(values, 2) if value >> 20]
+    small = [(register, value) for register, value in enumerate(values, 2) if not value >> 20]
+    words = [build.setzi(register, value & 0xFFFFF) for register, value in [*large, *small]]
+    return words + [build.or_high(register, register, value & 0xFFF00000) for register, value in large]
 
 
 def class_code(

@@ -9,6 +9,7 @@ one row16 for all rows, or from an a16 array shaped like C, which may be C itsel
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
+from ..machine.memory import is_interleaved
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm_few as few
@@ -223,9 +225,14 @@ def _outer(x: NDArray[np.float64], w: Halves, group: int, inner: int) -> NDArray
     return x[None, :, inner, None] * column[:, None, :]
 
 
+def way(arguments: Mapping[str, int]) -> dict[str, bool]:
+    """Which way a call loads its weights, see `cycles_of`."""
+    return {"wide": is_interleaved(arguments["w"])}
+
+
 def _kernel(mode: str) -> Kernel:
     return Kernel(
-        SYMBOLS[mode], gemm_source.source, contract(mode), partial(cycles_of, mode), reference, goal
+        SYMBOLS[mode], gemm_source.source, contract(mode), partial(cycles_of, mode), reference, goal, way
     )
 
 

@@ -74,6 +74,7 @@ class Contract:
         packed: (low, high, shift): scalar `high` has no register but lies in that of scalar `low`, from bit
             `shift` on.
         apart: pairs of operands that must not share an effective memory element.
+        faster_apart: pairs that had better share none: the call takes longer otherwise.
         apart_in_standard: pairs that must not share one either, unless both lie in interleaved memory.
         may_alias: pairs (output, input) that may be the same bytes; all other overlap with an output is
             forbidden.
@@ -87,6 +88,7 @@ class Contract:
     notes: str = ""
     packed: tuple[tuple[str, str, int], ...] = ()
     apart_in_standard: tuple[tuple[str, str], ...] = ()
+    faster_apart: tuple[tuple[str, str], ...] = ()
 
     def registers(self, **values: int) -> dict[int, int]:
         """Main register number -> value, from operand addresses and scalars by name.
@@ -159,6 +161,9 @@ class Kernel:
             function of the scalars by name; works on integers and on NumPy arrays alike.
         reference: NumPy arrays in, NumPy array out, with the kernel's own rounding steps.
         goal: cycles the kernel should not exceed, same arguments as `cycles`; None where no goal is set.
+        way: further arguments of `cycles` that say which way a call takes, from all its arguments by name;
+            None
+            where there is one way.
     """
 
     symbol: str
@@ -167,3 +172,4 @@ class Kernel:
     cycles: Callable[..., Any]
     reference: Callable[..., Any]
     goal: Callable[..., Any] | None = field(default=None)
+    way: Callable[[Mapping[str, int]], dict[str, bool]] | None = field(default=None)

@@ -13,6 +13,7 @@ activation the residual belongs to the sum, behind an activation it is added in 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -24,8 +25,12 @@ from .gelu import reference as tanh_reference
 from .grid import PANELS, ROWS, busiest, shares
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
+<<<<<<< HEAD
 from .root_frame import EXACT, NONE, PLAIN, POINT, WIDE, Member
 from .root_source import source, supervisor_cycles
+=======
+from .root_source import is_wide, source, supervisor_cycles
+>>>>>>> 231f1d6 (Predict cycles from addresses and rows: exact per step; put what reads faster there into interleaved memory)
 from .root_worker import (
     EXACT_FACTORS,
     VARIANTS,
@@ -105,14 +110,24 @@ def reference(
     return result
 
 
+<<<<<<< HEAD
 def contract(variant: Member, notes: str = "") -> Contract:
     """What a caller of a member of either root family must keep."""
+=======
+def way(arguments: Mapping[str, int]) -> dict[str, bool]:
+    """Whether a call loads 16 bytes at a time, see `cycles`."""
+    names = ("own", "remote", "own_stride", "remote_stride", "remote_count")
+    return {"wide": is_wide(*(arguments[name] for name in names))}
+
+
+def _contract(variant: Variant) -> Contract:
+>>>>>>> 231f1d6 (Predict cycles from addresses and rows: exact per step; put what reads faster there into interleaved memory)
     alias = [("out", "own")] + ([("out", "residual")] if variant.residual else [])
     return Contract(
         operands=(
             Operand("out", "a16", "out"),
-            Operand("own", "a16", "in"),
-            Operand("remote", "a16", "in"),
+            Operand("own", "a16", "in", prefers_interleaved=True),
+            Operand("remote", "a16", "in", prefers_interleaved=True),
             Operand("bias", "row16", "in" if variant.bias else "unused"),
             Operand("residual", "a16", "in" if variant.residual else "unused"),
         ),
@@ -145,6 +160,7 @@ KERNELS = tuple(
         contract(variant, _GATE_NOTES if variant.activation != NONE else ""),
         partial(cycles, variant),
         partial(reference, variant),
+        way=way,
     )
     for variant in VARIANTS
 )

@@ -148,4 +148,9 @@ def launch_cycle(lines: Sequence[str]) -> int:
 
 def call_cycles(lines: Sequence[str]) -> int:
     """Cycles of a call beside its workers' slots; see `launch_cycle`. It ends with `sync 2` and `br`."""
-    return launch_cycle(lines) + RUN_LAUNCH + RUN_RELEASE + SUPERVISOR_BRANCH
+    return _launch_cycle(tuple(lines)) + RUN_LAUNCH + RUN_RELEASE + SUPERVISOR_BRANCH
+
+
+@lru_cache(maxsize=512)
+def _launch_cycle(lines: tuple[str, ...]) -> int:
+    return launch_cycle(lines)

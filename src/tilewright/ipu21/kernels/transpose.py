@@ -16,6 +16,7 @@ Worker registers:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -295,6 +296,12 @@ def _busiest(high: Any, wide: Any, halved: bool, paced: bool) -> Any:
     return slots
 
 
+def way(arguments: Mapping[str, int]) -> dict[str, bool]:
+    """Whether a call loads and stores in one slot, see `cycles`."""
+    names = ("x", "out", "row_tiles", "column_tiles", "x_stride", "out_stride")
+    return {"apart": is_apart(*(arguments[name] for name in names))}
+
+
 def reference(x: Halves) -> Halves:
     """x [C/16, R, 16] -> [R/16, C, 16]."""
     panels, rows, _ = x.shape
@@ -314,8 +321,10 @@ KERNEL = Kernel(
             Scalar("out_stride", "bytes between panels of out", 0, multiple=8),
         ),
         packed=(("row_tiles", "column_tiles", 16),),
+        faster_apart=(("out", "x"),),
         notes="Fastest where x and out share no 32 KiB block of memory.",
     ),
     cycles,
     reference,
+    way=way,
 )

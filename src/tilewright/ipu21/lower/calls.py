@@ -29,7 +29,8 @@ class Call:
         kernel: name in the kernel registry.
         active: tiles that make the call.
         operands: (buffer name or None, byte offset per tile) for registers $m2, $m3, ...
-        registers: values per tile for the registers that follow.
+        scalars: values per tile by name.
+        registers: the same as the registers that follow the operands hold them.
         strides: bytes from one iteration's part of a buffer to the next, per tile, for operands that a loop
             walks through, by position.
     """
@@ -37,6 +38,7 @@ class Call:
     kernel: str
     active: NDArray[np.bool_]
     operands: list[tuple[str | None, Array]]
+    scalars: dict[str, Array]
     registers: list[Array]
     strides: dict[int, Array]
 
@@ -62,9 +64,10 @@ def lower_call(plan: Plan, step: Compute) -> Call:
             except UnsupportedError as error:
                 error.where = error.where or step.name
                 raise
+    packed = dict(values)
     for low, high, shift in contract.packed:
-        values[low] = values[low] + (values.pop(high) << shift)
-    registers = [values[scalar.name] for scalar in contract.scalars if scalar.name in values]
+        packed[low] = packed[low] + (packed.pop(high) << shift)
+    registers = [packed[scalar.name] for scalar in contract.scalars if scalar.name in packed]
     operands = [
         (name, shape.offset + offsets.get(position, 0))
         for position, (name, shape) in enumerate(zip(step.operands, shapes, strict=True))
@@ -74,7 +77,7 @@ def lower_call(plan: Plan, step: Compute) -> Call:
         for position, (name, shape) in enumerate(zip(step.operands, shapes, strict=True))
         if name is not None and plan.buffers[name].iterations > 1
     }
-    return Call(step.kernel, active, operands, registers, strides)
+    return Call(step.kernel, active, operands, values, registers, strides)
 
 
 @dataclass

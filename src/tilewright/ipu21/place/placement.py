@@ -47,6 +47,7 @@ def place_work(work: TileWork, standard_start: int) -> Placement:
                     name=name,
                     bytes=size + work.plan.buffers[name].tail,
                     interleaved=work.plan.buffers[name].memory == "interleaved",
+                    prefer_interleaved=work.plan.buffers[name].memory == "preferred",
                     first=lifetimes[name][0],
                     last=lifetimes[name][1],
                     apart=frozenset(apart.get(name, ())),
@@ -74,6 +75,8 @@ def _separations(work: TileWork) -> tuple[dict[str, set[str]], dict[str, set[str
         if isinstance(step, Compute):
             for a, b in step.apart:
                 apart.setdefault(a, set()).add(b)
+            for a, b in step.prefer_apart:
+                prefer.setdefault(a, set()).add(b)
         if isinstance(item, Phase):
             for source, destination, traffic in item.moves:
                 senders = np.repeat(traffic.fragments["source"], traffic.fragments["count"])

@@ -10,9 +10,26 @@ from . import cost
 from .groups import Groups
 from .layout import Layout
 from .movement import Traffic, gather, load_of, retile
-from .steps import Buffer, Compute, Exchange, Fetch, Gather, Held, Loop, Plan, Report, Retile, Role, WeightUse
+from .steps import (
+    Buffer,
+    Compute,
+    Exchange,
+    Fetch,
+    Gather,
+    Held,
+    Loop,
+    MemoryClass,
+    Plan,
+    Report,
+    Retile,
+    Role,
+    WeightUse,
+)
 
 Move = Retile | Gather | Fetch
+
+WISHES = ("any", "preferred", "interleaved")
+"""Memory classes, the strongest last."""
 
 
 class Builder:
@@ -91,9 +108,10 @@ class Builder:
             if buffer is None:
                 continue
             held = self.plan.buffers[buffer]
+            wish: MemoryClass = "preferred" if operand.prefers_interleaved else "any"
             self.plan.buffers[buffer] = replace(
                 held,
-                memory="interleaved" if operand.interleaved else held.memory,
+                memory="interleaved" if operand.interleaved else max(held.memory, wish, key=WISHES.index),
                 tail=max(held.tail, operand.access_tail),
             )
         written = tuple(
@@ -106,8 +124,13 @@ class Builder:
             for one, other in (*contract.apart, *contract.apart_in_standard)
             if named[one] is not None and named[other] is not None and named[one] != named[other]
         )
+        faster = tuple(
+            (named[one], named[other])
+            for one, other in contract.faster_apart
+            if named[one] is not None and named[other] is not None
+        )
         self.plan.steps.append(
-            Compute(name, kernel, operands, written, cycles, parameters or {}, windows or {}, apart)  # type: ignore[arg-type]
+            Compute(name, kernel, operands, written, cycles, parameters or {}, windows or {}, apart, faster)  # type: ignore[arg-type]
         )
 
     def loop(self, first: int, count: int) -> None:

@@ -17,7 +17,7 @@ from ...graph import Graph, Operation, Value
 from ...graph.graph import Region
 from . import attention, batched, normalise, pointwise, softmax, views
 from .attributes import integer
-from .builder import Builder, Move
+from .builder import WISHES, Builder, Move
 from .groups import Groups, padded_columns
 from .layout import Layout, Source, spread
 from .product import plan_product
@@ -376,7 +376,7 @@ class Planner:
         plan.steps[first:] = [_renamed(step, held.buffer, entry.buffer) for step in steps]
         plan.buffers[entry.buffer] = replace(
             new,
-            memory=max(old.memory, new.memory, key=("any", "preferred", "interleaved").index),
+            memory=max(old.memory, new.memory, key=WISHES.index),
             tail=max(old.tail, new.tail),
         )
         del plan.buffers[held.buffer]
@@ -423,6 +423,7 @@ def _renamed(step: Step, old: str, new: str) -> Step:
         operands=tuple(None if buffer is None else name(buffer) for buffer in step.operands),
         written=tuple(name(buffer) for buffer in step.written),
         apart=tuple((name(a), name(b)) for a, b in step.apart),
+        prefer_apart=tuple((name(a), name(b)) for a, b in step.prefer_apart),
     )
 
 

@@ -111,6 +111,7 @@ class Compute:
             them
             if absent. Tiles whose shard has no such columns sit the call out.
         apart: pairs of buffer names that must not share a memory element during the call.
+        prefer_apart: pairs that had better not.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Compute:
     parameters: Mapping[str, int | float] = field(default_factory=dict)
     windows: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     apart: tuple[tuple[str, str], ...] = ()
+    prefer_apart: tuple[tuple[str, str], ...] = ()
 
     @property
     def output(self) -> str:

@@ -25,12 +25,8 @@ from .gelu import reference as tanh_reference
 from .grid import PANELS, ROWS, busiest, shares
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
-<<<<<<< HEAD
 from .root_frame import EXACT, NONE, PLAIN, POINT, WIDE, Member
-from .root_source import source, supervisor_cycles
-=======
 from .root_source import is_wide, source, supervisor_cycles
->>>>>>> 231f1d6 (Predict cycles from addresses and rows: exact per step; put what reads faster there into interleaved memory)
 from .root_worker import (
     EXACT_FACTORS,
     VARIANTS,
@@ -110,18 +106,14 @@ def reference(
     return result
 
 
-<<<<<<< HEAD
-def contract(variant: Member, notes: str = "") -> Contract:
-    """What a caller of a member of either root family must keep."""
-=======
 def way(arguments: Mapping[str, int]) -> dict[str, bool]:
     """Whether a call loads 16 bytes at a time, see `cycles`."""
     names = ("own", "remote", "own_stride", "remote_stride", "remote_count")
     return {"wide": is_wide(*(arguments[name] for name in names))}
 
 
-def _contract(variant: Variant) -> Contract:
->>>>>>> 231f1d6 (Predict cycles from addresses and rows: exact per step; put what reads faster there into interleaved memory)
+def contract(variant: Member, notes: str = "") -> Contract:
+    """What a caller of a member of either root family must keep."""
     alias = [("out", "own")] + ([("out", "residual")] if variant.residual else [])
     return Contract(
         operands=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, SUPERVISOR_BRANCH, SUPERVISOR_LATENCY
 

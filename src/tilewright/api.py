@@ -19,6 +19,8 @@ def compile(
     *,
     tiles: int = 1472,
     check: bool = False,
+    precision: str = "float16",
+    stochastic_rounding: bool = False,
     progress: Progress | None = None,
 ) -> Package:
     """Package of a model, ready to save or to run.
@@ -28,6 +30,8 @@ def compile(
             annotations.
         tiles: how many of the chip's 1,472 tiles may hold data and compute.
         check: verify what is emitted by independent means; takes longer.
+        precision: "float16", or "float32" for graphs of products, sums and GeLU.
+        stochastic_rounding: round results to float16 at random, so that the mean is exact.
         progress: told of the passes as they run.
 
     Raises UnsupportedError listing every operator that cannot be compiled, PlacementError when the model
@@ -37,4 +41,11 @@ def compile(
 
     if not isinstance(model, Graph):
         model = (model if isinstance(model, ModelDefinition) else define(model)).graph()
-    return compile_graph(model, tiles=tiles, check=check, progress=progress)
+    return compile_graph(
+        model,
+        tiles=tiles,
+        check=check,
+        precision=precision,
+        stochastic_rounding=stochastic_rounding,
+        progress=progress,
+    )

@@ -39,6 +39,12 @@ def compile_command(
     check: Annotated[
         bool, typer.Option("--check", help="Verify the exchange rows by independent means; takes longer.")
     ] = False,
+    precision: Annotated[
+        str, typer.Option("--precision", metavar="TYPE", help="float16, or float32 at a quarter of the rate.")
+    ] = "float16",
+    stochastic_rounding: Annotated[
+        bool, typer.Option("--stochastic-rounding", help="Round to float16 at random, unbiased.")
+    ] = False,
     no_cache: NoCacheOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -62,7 +68,11 @@ def compile_command(
         from tilewright.package import package_digest
 
         cache = None if no_cache else package_cache()
-        made = compile_cached(graph, cache=cache, tiles=tiles, check=check, progress=report)
+        options: dict[str, bool | int | float | str] = {
+            "precision": precision,
+            "stochastic_rounding": stochastic_rounding,
+        }
+        made = compile_cached(graph, cache=cache, tiles=tiles, check=check, options=options, progress=report)
         seconds = time.perf_counter() - started
         write_whole(output, made.file_bytes())
     package = made.package

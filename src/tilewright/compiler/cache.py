@@ -185,7 +185,7 @@ def compile_cached(
         key = compile_key(graph, {"tiles": tiles, **further})
         if not check and (found := cache.get(key)) is not None:
             return found
-    package = compile_graph(graph, tiles=tiles, check=check, progress=progress, **further)
+    package = compile_graph(graph, tiles=tiles, check=check, progress=progress, **further)  # type: ignore[arg-type]  # names and types are the callee's to check
     if cache is None:
         return Compiled(package)
     data = write_package(package)

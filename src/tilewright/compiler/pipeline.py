@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..graph import Graph
 from ..package.records import Package
 from .folding import fold_constants
+from .numerics import Numerics
 from .progress import Progress
 from .unrolling import unroll_loops
 
@@ -20,14 +21,21 @@ def simplified(graph: Graph) -> Graph:
 
 
 def compile_graph(
-    graph: Graph, *, tiles: int = 1472, check: bool = False, progress: Progress | None = None
+    graph: Graph,
+    *,
+    tiles: int = 1472,
+    check: bool = False,
+    precision: str = "float16",
+    stochastic_rounding: bool = False,
+    progress: Progress | None = None,
 ) -> Package:
     """Compile a graph into a package for one chip.
 
     Args:
-        graph: what to compute; its float32 values are computed in float16 on the device.
+        graph: what to compute.
         tiles: how many tiles may hold data and compute; the others only keep the barriers.
         check: verify what is emitted by independent means (exchange rows); takes longer.
+        precision, stochastic_rounding: see `Numerics`.
         progress: called with the name of each stage as it begins.
 
     Raises GraphError, UnsupportedError (listing everything unsupported at once), PlacementError.
@@ -35,12 +43,21 @@ def compile_graph(
     from ..ipu21.compile import compile_for_ipu21
 
     graph.verify()
-    return compile_for_ipu21(simplified(graph), tiles=tiles, check=check, progress=progress)
+    numerics = Numerics(precision, stochastic_rounding)
+    return compile_for_ipu21(
+        simplified(graph), tiles=tiles, check=check, numerics=numerics, progress=progress
+    )
 
 
-def plan_only(graph: Graph, *, tiles: int = 1472, progress: Progress | None = None) -> Fitted:
+def plan_only(
+    graph: Graph,
+    *,
+    tiles: int = 1472,
+    precision: str = "float16",
+    progress: Progress | None = None,
+) -> Fitted:
     """What `compile_graph` would do with a graph, planned and placed but not emitted; for reports."""
     from ..ipu21.compile import plan_for_ipu21
 
     graph.verify()
-    return plan_for_ipu21(simplified(graph), tiles=tiles, progress=progress)
+    return plan_for_ipu21(simplified(graph), tiles=tiles, numerics=Numerics(precision), progress=progress)

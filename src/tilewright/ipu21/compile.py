@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from ..compiler.numerics import Numerics
 from ..compiler.progress import Progress
 from ..errors import PlacementError, TilewrightError, UsageError
 from ..graph import Graph
@@ -21,10 +22,11 @@ from .emit.memory_map import data_start
 from .emit.phase_transfers import phase_transfers
 from .emit.predict import predict
 from .emit.runtime_image import Runtime, runtime_with
-from .emit.step_code import class_code
+from .emit.step_code import call_words, class_code
 from .emit.steps_profile import index_steps
 from .emit.tile_programs import Programs, assemble_programs
 from .fabric.schedule import Schedule, schedule
+from .kernels.rounding import SET_ROUNDING
 from .lower.calls import Call
 from .lower.tile_work import Phase, TileWork, lower_plan
 from .machine.memory import ELEMENT_BYTES, REGION1_BASE
@@ -37,6 +39,7 @@ from .reasons import does_not_fit
 
 PRICES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Cycles worth one byte of tile memory, tried in this order until the plan fits."""
+NUMERICS = Numerics()
 REFINEMENTS = 2
 """Prices tried between the last that was too low and the first that fits."""
 
@@ -56,7 +59,12 @@ class Fitted:
 
 
 def compile_for_ipu21(
-    graph: Graph, *, tiles: int, check: bool = False, progress: Progress | None = None
+    graph: Graph,
+    *,
+    tiles: int,
+    check: bool = False,
+    numerics: Numerics = NUMERICS,
+    progress: Progress | None = None,
 ) -> Package:
     """Compile a graph for logical tiles 0..tiles-1 of one chip.
 
@@ -69,8 +77,8 @@ def compile_for_ipu21(
     reserved = ELEMENT_BYTES
     while True:
         report("plan and place")
-        fitted = _fit(graph, tiles, reserved)
-        package, programs = _emit(graph, fitted, report)
+        fitted = _fit(graph, tiles, reserved, numerics)
+        package, programs = _emit(graph, fitted, report, numerics)
         if data_start(programs.end) <= fitted.placement.standard_start:
             if check:
                 report("check exchange rows")
@@ -86,11 +94,13 @@ def compile_for_ipu21(
         reserved = programs.end - programs.start
 
 
-def plan_for_ipu21(graph: Graph, *, tiles: int, progress: Progress | None = None) -> Fitted:
+def plan_for_ipu21(
+    graph: Graph, *, tiles: int, numerics: Numerics = NUMERICS, progress: Progress | None = None
+) -> Fitted:
     """The plan that `compile_for_ipu21` starts from, with addresses."""
     _check_tiles(tiles)
     (progress or (lambda _: None))("plan and place")
-    return _fit(graph, tiles, ELEMENT_BYTES)
+    return _fit(graph, tiles, ELEMENT_BYTES, numerics)
 
 
 def _check_tiles(tiles: int) -> None:
@@ -98,7 +108,7 @@ def _check_tiles(tiles: int) -> None:
         raise UsageError(f"{tiles} tiles: the chip has {TILES:,}", hint=f"give a number from 1 to {TILES}")
 
 
-def _fit(graph: Graph, tiles: int, reserved: int) -> Fitted:
+def _fit(graph: Graph, tiles: int, reserved: int, numerics: Numerics) -> Fitted:
     """The fastest plan that fits; when none does, an error that says why, and what would help.
 
     Args:
@@ -107,24 +117,24 @@ def _fit(graph: Graph, tiles: int, reserved: int) -> Fitted:
     failure: PlacementError | None = None
     too_cheap = 0.0
     for price in PRICES:
-        work = lower_plan(plan_graph(graph, tiles=tiles, price=price))
+        work = lower_plan(plan_graph(graph, tiles=tiles, price=price, numerics=numerics))
         try:
-            fitted = _placed(work, price, reserved)
+            fitted = _placed(work, price, reserved, numerics)
         except PlacementError as error:
             failure, too_cheap = error, price
             continue
-        return _refined(graph, fitted, too_cheap, reserved) if too_cheap else fitted
+        return _refined(graph, fitted, too_cheap, reserved, numerics) if too_cheap else fitted
     assert failure is not None
-    raise _reasons(graph, work.plan, reserved, failure) from failure
+    raise _reasons(graph, work.plan, reserved, failure, numerics) from failure
 
 
-def _refined(graph: Graph, fitted: Fitted, too_cheap: float, reserved: int) -> Fitted:
+def _refined(graph: Graph, fitted: Fitted, too_cheap: float, reserved: int, numerics: Numerics) -> Fitted:
     """A faster plan at a price between one that was too low and the one of a plan that fits."""
     low, best = too_cheap, fitted
     for _ in range(REFINEMENTS):
         price = (low * best.price) ** 0.5
         try:
-            best = min(_try(graph, fitted.work.plan.tiles, price, reserved), best, key=_cycles)
+            best = min(_try(graph, fitted.work.plan.tiles, price, reserved, numerics), best, key=_cycles)
         except PlacementError:
             low = price
     return best
@@ -134,25 +144,30 @@ def _cycles(fitted: Fitted) -> float:
     return fitted.work.plan.cycles()
 
 
-def _try(graph: Graph, tiles: int, price: float, reserved: int) -> Fitted:
+def _try(graph: Graph, tiles: int, price: float, reserved: int, numerics: Numerics) -> Fitted:
     """A plan at one price, with addresses. Raises PlacementError."""
-    return _placed(lower_plan(plan_graph(graph, tiles=tiles, price=price)), price, reserved)
+    work = lower_plan(plan_graph(graph, tiles=tiles, price=price, numerics=numerics))
+    return _placed(work, price, reserved, numerics)
 
 
-def _placed(work: TileWork, price: float, reserved: int) -> Fitted:
+def _placed(work: TileWork, price: float, reserved: int, numerics: Numerics) -> Fitted:
     """A lowered plan with addresses. Raises PlacementError."""
     kernels = {item.kernel for item in work.work if isinstance(item, Call)}
+    if numerics.stochastic_rounding:
+        kernels.add(SET_ROUNDING)
     runtime = runtime_with(kernels)
     placement = place_work(work, data_start(runtime.program + reserved - 1))
     return Fitted(work, placement, runtime, price)
 
 
-def _reasons(graph: Graph, plan: Plan, reserved: int, failure: PlacementError) -> PlacementError:
+def _reasons(
+    graph: Graph, plan: Plan, reserved: int, failure: PlacementError, numerics: Numerics
+) -> PlacementError:
     """The error for a graph that does not fit even by its most frugal plan, which `failure` is about."""
 
     def fits(changed: Graph, count: int) -> bool:
         try:
-            _try(changed, count, PRICES[-1], reserved)
+            _try(changed, count, PRICES[-1], reserved, numerics)
         except TilewrightError:
             return False
         return True
@@ -178,7 +193,7 @@ def _schedule(work: TileWork, placement: Placement, report: Progress) -> dict[in
     return schedules
 
 
-def _emit(graph: Graph, fitted: Fitted, report: Progress) -> tuple[Package, Programs]:
+def _emit(graph: Graph, fitted: Fitted, report: Progress, numerics: Numerics) -> tuple[Package, Programs]:
     work, placement = fitted.work, fitted.placement
     store = ImageBlobs()
     report("pack weights")
@@ -196,7 +211,10 @@ def _emit(graph: Graph, fitted: Fitted, report: Progress) -> tuple[Package, Prog
         phase_rows,
         runtime.active.symbols["copy_u64"],
         runtime.program,
-        dict(enumerate(work.plan.times())),
+        times=dict(enumerate(work.plan.times())),
+        prologue=call_words(runtime.active.symbols, SET_ROUNDING, [1])
+        if numerics.stochastic_rounding
+        else [],
     )
     package = build_package(graph, work, placement, host, programs, runtime, profile, store)
     validate(package)

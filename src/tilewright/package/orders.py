@@ -7,6 +7,9 @@ the inner dimension of the float16 matrix unit (evidence: known). With R, C the 
 - `a16` (left operand and result of the matrix unit): column panels of 16; (c//16)*16*R + r*16 + c%16.
 - `b16` (weights of the matrix unit, rows = inner dimension): for each panel of 16 columns and each 16 rows
   one block of 16 vectors of 16; ((c//16)*(R/16) + r//16)*256 + (c%16)*16 + r%16.
+- `b8` (weights of the float32 matrix unit): for each panel of 16 columns and each 8 rows one block of 16
+vectors of
+  8; ((c//16)*(R/8) + r//8)*128 + (c%16)*8 + r%8.
 - `a16t` (a transposed left operand: weights whose inner dimension is the rows): for each 16 rows C records of
   16; (r//16)*16*C + c*16 + r%16.
 - `row16` (one vector over the columns, padded to 16): c, with R = 1.
@@ -49,6 +52,7 @@ ORDERS: dict[str, Order] = {
     "row-major": Order(1, 1),
     "a16": Order(1, PANEL),
     "b16": Order(PANEL, PANEL),
+    "b8": Order(8, PANEL),
     "a16t": Order(PANEL, 1),
     "row16": Order(1, PANEL, single_row=True),
 }
@@ -79,6 +83,9 @@ def element_index(
     if order == "b16":
         block = c // PANEL * (padded_rows // PANEL) + r // PANEL
         return block * PANEL**2 + c % PANEL * PANEL + r % PANEL
+    if order == "b8":
+        block = c // PANEL * (padded_rows // 8) + r // 8
+        return block * (8 * PANEL) + c % PANEL * 8 + r % 8
     if order == "a16t":
         return r // PANEL * (PANEL * padded_columns) + c * PANEL + r % PANEL
     if order == "row16":

@@ -29,6 +29,10 @@ def position(order: str, r: int, c: int, padded_rows: int, padded_columns: int) 
         panel_k, k = divmod(r, 16)
         panels_before = panel_n * (padded_rows // 16) + panel_k
         return panels_before * (16 * 16) + n * 16 + k
+    if order == "b8":
+        panel_n, n = divmod(c, 16)
+        panel_k, k = divmod(r, 8)
+        return (panel_n * (padded_rows // 8) + panel_k) * (16 * 8) + n * 8 + k
     if order == "a16t":
         block, within = divmod(r, 16)
         return block * (padded_columns * 16) + c * 16 + within

@@ -15,7 +15,10 @@ from ..plan.movement import distinct_shards
 from ..plan.steps import Buffer, Held
 from ..plan.support import matrix_view
 
-DEVICE_DTYPE = "float16"
+
+def device_dtype(layout: Layout) -> str:
+    """Element type of a buffer of values."""
+    return f"float{8 * layout.element_bytes}"
 
 
 def make_binding(
@@ -39,7 +42,7 @@ def make_binding(
     return Binding(
         name=name,
         host_dtype=host_dtype,
-        device_dtype=DEVICE_DTYPE,
+        device_dtype=device_dtype(buffer.layout),
         shape=shape,
         order=buffer.layout.order,
         view=matrix_view(shape),

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from ..fabric.schedule import Schedule
 from ..kernels import KERNELS
 from ..lower.calls import Call
@@ -41,23 +43,30 @@ def predict(work: TileWork, placement: Placement, schedules: Mapping[int, Schedu
 
 
 def _call(call: Call, work: TileWork, placement: Placement) -> int:
+    """Cycles of the slowest tile; classes that take the same way are computed at once."""
     kernel = KERNELS[call.kernel]
     names = [operand.name for operand in kernel.contract.operands]
-    longest = 0
+    ways: dict[tuple[tuple[str, bool], ...], list[int]] = {}
     for tile_class in work.classes:
         tile = tile_class.representative
         if not call.active[tile]:
             continue
-        addresses = [
-            0 if name is None else placement.address(tile_class.index, name) + int(offsets[tile])
-            for name, offsets in call.operands
-        ]
-        scalars = {name: int(values[tile]) for name, values in call.scalars.items()}
-        way = kernel.way({**dict(zip(names, addresses, strict=True)), **scalars}) if kernel.way else {}
-        words = sum(1 + (int(register[tile]) >= 1 << 20) for register in call.registers) + len(names)
-        cycles = int(kernel.cycles(**scalars, **way)) + words + CALL + ITERATED * len(call.strides)
-        longest = max(longest, cycles)
-    return longest
+        way: dict[str, bool] = {}
+        if kernel.way:
+            arguments = {name: int(values[tile]) for name, values in call.scalars.items()}
+            for name, (buffer, offsets) in zip(names, call.operands, strict=True):
+                address = 0 if buffer is None else placement.address(tile_class.index, buffer)
+                arguments[name] = address + int(offsets[tile])
+            way = kernel.way(arguments)
+        ways.setdefault(tuple(way.items()), []).append(tile)
+    longest = 0
+    for flags, tiles in ways.items():
+        where = np.array(tiles)
+        scalars = {name: values[where] for name, values in call.scalars.items()}
+        words = len(names) + sum(1 + (register[where] >= 1 << 20) for register in call.registers)
+        cycles = kernel.cycles(**scalars, **dict(flags)) + words
+        longest = max(longest, int(np.max(cycles)))
+    return longest + CALL + ITERATED * len(call.strides)
 
 
 def _copies(phase: Phase, work: TileWork) -> int:

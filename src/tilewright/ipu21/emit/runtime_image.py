@@ -8,9 +8,13 @@ from functools import lru_cache
 
 from ...arithmetic import align_up
 from ..kernels import CODE_END, COMPUTING, IDLE, KERNELS, link_kernels
+from ..kernels.rounding import SET_ROUNDING
 from ..machine.memory import REGION1_BASE
 from ..toolchain import LinkedImage
 from .memory_map import PROGRAM
+
+NAMES = (SET_ROUNDING, *KERNELS)
+"""What may be asked for, in the order of linking."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Runtime:
 
 def runtime_with(kernels: Collection[str]) -> Runtime:
     """The runtime with these kernels; equal sets give equal bytes."""
-    return _runtime(tuple(name for name in KERNELS if name in kernels and name not in COMPUTING))
+    return _runtime(tuple(name for name in NAMES if name in kernels and name not in COMPUTING))
 
 
 @lru_cache(maxsize=8)

@@ -102,7 +102,9 @@ def assemble_programs(
     phase_rows: PhaseRows,
     copy_address: int,
     start: int,
+    *,
     times: Mapping[int, int] | None = None,
+    prologue: Sequence[int] = (),
 ) -> Programs:
     """Programs of all tiles.
 
@@ -112,6 +114,8 @@ def assemble_programs(
         copy_address: entry of `copy_u64` on tiles with a class.
         start: where programs begin.
         times: how often each step of `phase_rows` runs; once if absent.
+        prologue: words that tiles with a class execute once, before their first input phase; they must not
+            depend on where they lie.
     """
     phases = sum((times or {}).get(step, 1) for step in phase_rows)
     class_of = {tile: index for index, tiles in enumerate(classes) for tile in tiles}
@@ -121,9 +125,12 @@ def assemble_programs(
         tile: _host_part(tile, traffic, copy_address)
         for tile in sorted({*class_of, *targets, *map(owner_of, targets)})
     }
-    closing_address = start + _align(max(4 * parts[tile].opening_words + 4 for tile in class_of))
+    before = 4 * len(prologue) + 4
+    closing_address = start + _align(max(4 * parts[tile].opening_words + before for tile in class_of))
     steps_address = closing_address + _align(max(4 * len(parts[tile].closing) + 4 for tile in class_of))
-    active = {tile: parts[tile].active(start, closing_address, steps_address) for tile in sorted(class_of)}
+    active = {
+        tile: parts[tile].active(start, closing_address, steps_address, prologue) for tile in sorted(class_of)
+    }
     idle = {tile: part.idle(start, phases) for tile, part in parts.items() if tile not in class_of}
     bystanders = [tile for tile in range(TILES) if tile not in parts]
     if bystanders:
@@ -184,9 +191,11 @@ class _HostPart:
     def opening_words(self) -> int:
         return len(self.initialize) + len(self.inputs)
 
-    def active(self, start: int, closing_address: int, steps_address: int) -> TileProgram:
+    def active(
+        self, start: int, closing_address: int, steps_address: int, prologue: Sequence[int]
+    ) -> TileProgram:
         """The parts around the step code."""
-        opening = self.initialize.words(start)
+        opening = [*self.initialize.words(start), *prologue]
         loop_address = start + 4 * len(opening)
         opening += self.inputs.words(loop_address)
         opening.append(build.bri(steps_address))

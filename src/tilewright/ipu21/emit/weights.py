@@ -20,7 +20,7 @@ from ..plan.groups import pad
 from ..plan.layout import SHARD, Layout
 from ..plan.movement import distinct_shards
 from ..plan.steps import WeightUse
-from .bindings import DEVICE_DTYPE, buffer_addresses
+from .bindings import buffer_addresses, device_dtype
 from .images import ImageBlobs
 
 Floats = NDArray[np.float32]
@@ -103,7 +103,9 @@ class _Stored:
             slices[field] = self.layout.shards[field][tiles][:, None]
         slices["row"] += (number * (len(matrix) // self.iterations)).astype(np.uint32)
         view = (matrix.shape[0], matrix.shape[1])
-        return Binding(name, "float32", DEVICE_DTYPE, view, self.layout.order, view, slices.reshape(-1))
+        return Binding(
+            name, "float32", device_dtype(self.layout), view, self.layout.order, view, slices.reshape(-1)
+        )
 
     def segment(self, tile: int, blob: int) -> Segment:
         """What the tile is loaded with."""

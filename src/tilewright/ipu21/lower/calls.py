@@ -158,12 +158,15 @@ def _gemm(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     order = plan.buffers[name].layout.order
     offset = np.zeros(plan.tiles, dtype=np.int64)
     active = c.there & a.there & w.there
-    if order == "b16":
+    inner = a.padded_columns // MICRO
+    if order in ("b16", "b8"):
+        group = plan.buffers[name].layout.units.rows
+        inner = a.padded_columns // group
         inner_stride: Array | int = BLOCK_BYTES
-        column_stride: Array | int = w.padded_rows // MICRO * BLOCK_BYTES
+        column_stride: Array | int = w.padded_rows // group * BLOCK_BYTES
         columns = w.panels
         # One chunk of an operand that lies whole: its first inner group says where it begins.
-        offset = np.where(active, (a.column - w.row) // MICRO * BLOCK_BYTES, 0)
+        offset = np.where(active, (a.column - w.row) // group * BLOCK_BYTES, 0)
     elif order == "a16":
         inner_stride, column_stride, columns = (
             w.padded_rows * RECORD_BYTES,
@@ -174,7 +177,7 @@ def _gemm(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
         inner_stride, column_stride, columns = w.pitch * RECORD_BYTES, BLOCK_BYTES, w.panels
     scalars: Scalars = {
         "rows": c.padded_rows,
-        "inner": a.panels,
+        "inner": inner,
         "columns": columns,
         "w_inner_stride": inner_stride,
         "w_column_stride": column_stride,
@@ -185,11 +188,12 @@ def _gemm(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
 def _root(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     out, own = shapes[:2]
     first = (out.column - own.column) // MICRO
-    offset = (first * own.padded_rows + out.row - own.row) * RECORD_BYTES
+    record = plan.buffers[step.output].layout.record_bytes
+    offset = (first * own.padded_rows + out.row - own.row) * record
     scalars: Scalars = {
         "rows": out.padded_rows,
         "panels": out.panels,
-        "own_stride": own.padded_rows * RECORD_BYTES,
+        "own_stride": own.padded_rows * record,
         "remote_count": int(step.parameters["remote"]),
         "remote_stride": out.bytes,
     }
@@ -284,8 +288,8 @@ def float_bits(value: float) -> int:
 
 
 _LOWERINGS: dict[str, Callable[[Plan, Compute, list[_Operand]], Lowered]] = {
-    **dict.fromkeys(("gemm_f16", "gemm_row_f16", "gemm_add_f16"), _gemm),
-    **{name: _root for name in KERNELS if name.startswith("root_f16")},
+    **dict.fromkeys((name for name in KERNELS if name.startswith("gemm")), _gemm),
+    **{name: _root for name in KERNELS if name.startswith("root")},
     "row_sums_f16": _row_sums,
     "normalise_f16": _normalise,
     "l2_normalise_f16": _normalise,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..kernels import KERNELS
 from . import cost
 from .groups import Groups
-from .layout import Layout
+from .layout import Layout, spread
 from .movement import Traffic, gather, load_of, retile
 from .steps import (
     Buffer,
@@ -37,11 +37,13 @@ class Builder:
 
     Attributes:
         price: cycles worth one byte of tile memory.
+        element_bytes: of values on the device, 2 or 4.
     """
 
-    def __init__(self, tiles: int, price: float) -> None:
+    def __init__(self, tiles: int, price: float, element_bytes: int = 2) -> None:
         self.plan = Plan(tiles=tiles)
         self.price = price
+        self.element_bytes = element_bytes
         self._names: dict[str, int] = {}
 
     @property
@@ -50,10 +52,18 @@ class Builder:
 
     def fork(self) -> Builder:
         """A builder that knows the same and whose steps are thrown away."""
-        other = Builder(self.tiles, self.price)
+        other = Builder(self.tiles, self.price, self.element_bytes)
         other._names = dict(self._names)
         other.plan.buffers = dict(self.plan.buffers)
         return other
+
+    def spread(self, rows: int, columns: int) -> Layout:
+        """A matrix stored once, its rows dealt over all tiles."""
+        return replace(spread(rows, columns, self.tiles), element_bytes=self.element_bytes)
+
+    def family(self, name: str) -> str:
+        """A kernel family in the element type of this plan."""
+        return f"{name}_f{8 * self.element_bytes}"
 
     # --- buffers ---
 

@@ -38,9 +38,11 @@ def kernel(symbol: str, **scalars: Any) -> Any:
     return CALL + KERNELS[symbol].cycles(**scalars)
 
 
-def gemm(rows: Any, inner: Any, columns: Any) -> Any:
-    """Cycles of a float16 product of so many rows, inner groups and column groups."""
-    return kernel("gemm_f16", rows=rows, inner=inner, columns=columns)
+def gemm(rows: Any, inner: Any, columns: Any, element_bytes: int = 2) -> Any:
+    """Cycles of a product of so many rows, groups of 16 inner elements and groups of 16 columns."""
+    if element_bytes == 2:
+        return kernel("gemm_f16", rows=rows, inner=inner, columns=columns)
+    return kernel("gemm_f32", rows=rows, inner=2 * inner, columns=columns)
 
 
 def root(symbol: str, rows: Any, panels: Any, remote: Any) -> Any:

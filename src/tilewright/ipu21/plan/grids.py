@@ -20,11 +20,21 @@ from .layout import MICRO, Axis, Layout, Level
 
 @dataclass(frozen=True)
 class Shape:
-    """M x K times K x N in elements of the device's matrices."""
+    """M x K times K x N in elements of the device's matrices, of 2 or 4 bytes each."""
 
     m: int
     k: int
     n: int
+    element_bytes: int = 2
+
+    def operand(self, row: Axis, column: Axis, tiles: int) -> Layout:
+        """A layout of a left operand or a result."""
+        return Layout("a16", row, column, tiles, self.element_bytes)
+
+    def weights(self, row: Axis, column: Axis, tiles: int) -> Layout:
+        """A layout of weight panels."""
+        order = "b16" if self.element_bytes == 2 else "b8"
+        return Layout(order, row, column, tiles, self.element_bytes)
 
 
 @dataclass(frozen=True)
@@ -82,18 +92,18 @@ def _inner(shape: Shape, grid: Grid, chunk: int | None) -> Axis:
 def left_layout(shape: Shape, grid: Grid, chunk: int | None = None) -> Layout:
     """What the kernel reads: each tile's rows and inner columns (of one chunk), replicated over the c column
     blocks."""
-    return Layout("a16", Axis(shape.m, 1, grid.row_levels()), _inner(shape, grid, chunk), grid.tiles)
+    return shape.operand(Axis(shape.m, 1, grid.row_levels()), _inner(shape, grid, chunk), grid.tiles)
 
 
 def stored_left_layout(shape: Shape, grid: Grid) -> Layout:
     """The left operand stored once: the c tiles that share a block own equal pieces of its rows."""
     levels = (*grid.row_levels(), Level(grid.c, 1))
-    return Layout("a16", Axis(shape.m, 1, levels), _inner(shape, grid, None), grid.tiles)
+    return shape.operand(Axis(shape.m, 1, levels), _inner(shape, grid, None), grid.tiles)
 
 
 def weight_layout(shape: Shape, grid: Grid, chunk: int | None = None) -> Layout:
     """Weight panels as the kernel reads them (of one chunk), one replica per row block."""
-    return Layout("b16", _inner(shape, grid, chunk), Axis(shape.n, MICRO, (Level(grid.c, 1),)), grid.tiles)
+    return shape.weights(_inner(shape, grid, chunk), Axis(shape.n, MICRO, (Level(grid.c, 1),)), grid.tiles)
 
 
 def stored_weight_layout(shape: Shape, grid: Grid) -> Layout:
@@ -103,8 +113,7 @@ def stored_weight_layout(shape: Shape, grid: Grid) -> Layout:
     cuts = [(rows, grid.r // rows) for rows in range(1, grid.r + 1) if grid.r % rows == 0]
     rows, across = min(cuts, key=lambda cut: (ceil_div(inner, cut[0]) * ceil_div(columns, cut[1]), cut[1]))
     block = grid.c * grid.k
-    return Layout(
-        "b16",
+    return shape.weights(
         Axis(shape.k, MICRO, (Level(grid.k, grid.c), Level(rows, block * across))),
         Axis(shape.n, MICRO, (Level(grid.c, 1), Level(across, block))),
         grid.tiles,
@@ -114,7 +123,7 @@ def stored_weight_layout(shape: Shape, grid: Grid) -> Layout:
 def partial_layout(shape: Shape, grid: Grid) -> Layout:
     """The kernel's output: a block of C, whole when k = 1, a partial sum otherwise."""
     columns = Axis(shape.n, MICRO, (Level(grid.c, 1),))
-    return Layout("a16", Axis(shape.m, 1, grid.row_levels()), columns, grid.tiles)
+    return shape.operand(Axis(shape.m, 1, grid.row_levels()), columns, grid.tiles)
 
 
 def result_layout(shape: Shape, grid: Grid) -> Layout:
@@ -126,9 +135,9 @@ def result_layout(shape: Shape, grid: Grid) -> Layout:
         column += piece
     else:
         row += piece
-    return Layout("a16", Axis(shape.m, 1, row), Axis(shape.n, MICRO, column), grid.tiles)
+    return shape.operand(Axis(shape.m, 1, row), Axis(shape.n, MICRO, column), grid.tiles)
 
 
 def bias_layout(result: Layout) -> Layout:
     """A row vector over the columns of a layout."""
-    return Layout("row16", Axis(1), result.column, result.tiles)
+    return Layout("row16", Axis(1), result.column, result.tiles, result.element_bytes)

@@ -12,7 +12,7 @@ travel whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -264,4 +264,5 @@ class Source:
         """A layout for a buffer that holds just these columns."""
         if self.whole:
             return self.layout
-        return spread(self.layout.row.extent, self.columns, self.layout.tiles)
+        layout = spread(self.layout.row.extent, self.columns, self.layout.tiles)
+        return replace(layout, element_bytes=self.layout.element_bytes)

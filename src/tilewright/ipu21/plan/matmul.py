@@ -157,7 +157,7 @@ def judge(query: Query, grid: Grid) -> Judged:
         if traffic:
             stages["receive"] += cost.move(load_of(traffic, max(tiles, source.layout.tiles)))
         inner, columns = left.column.largest() // MICRO, partial.column.largest() // MICRO
-        stages["multiply"] += float(cost.gemm(left.row.largest(), inner, columns))
+        stages["multiply"] += float(cost.gemm(left.row.largest(), inner, columns, shape.element_bytes))
     if grid.streamed and query.iterations > 1:
         size = int(stored_weight_layout(shape, grid).bytes.max())
         stages["receive"] += float(cost.kernel("copy_u64", words=size // 8))
@@ -256,24 +256,29 @@ def _closed_form(
             grid = make_grid(query.source, int(r[index]), 1, int(k[index]))
             receives[index] = must_receive(query, grid)
     paired = np.where(c % 2 == 0, 2, 1)
-    words = np.where(receives, rows * inner * 8 // paired, 0) + streamed * inner * columns * 128
+    scale = shape.element_bytes // 2
+    words = scale * (np.where(receives, rows * inner * 8 // paired, 0) + streamed * inner * columns * 128)
     fragments = inner * np.maximum(c, 2) * receives + streamed * (inner * columns // 2 + 1)
     cycles = chunks * cost.exchange(words / chunks, fragments / chunks)
-    cycles = cycles + chunks * cost.gemm(rows, ceil_div(inner, chunks), columns)
-    cycles = cycles + cost.exchange((k - 1 + query.residual * (k > 1)) * piece * 8, (k - 1) * piece_columns)
+    cycles = cycles + chunks * cost.gemm(rows, ceil_div(inner, chunks), columns, shape.element_bytes)
+    cycles = cycles + cost.exchange(
+        (k - 1 + query.residual * (k > 1)) * piece * 8 * scale, (k - 1) * piece_columns
+    )
     cycles = cycles + np.where(
         (k > 1) | query.pointwise, cost.root(query.root, piece_rows, piece_columns, k - 1), 0
     )
     part = ceil_div(inner, chunks)
     if streamed:
-        stored = inner * columns * 512 / r
-        weights = stored * query.iterations + part * columns * 512 + (stored if query.iterations > 1 else 0)
+        stored = scale * inner * columns * 512 / r
+        weights = (
+            stored * query.iterations + scale * part * columns * 512 + (stored if query.iterations > 1 else 0)
+        )
         if query.iterations > 1:
             cycles = cycles + cost.kernel("copy_u64", words=(stored // 8).astype(np.int64))
     else:
-        weights = inner * columns * 512.0 * query.iterations
-    held = weights + rows * (part + columns) * 32 + receives * rows * inner * 32 // c
-    held = held + np.where(k > 1, piece * 32 * k, 0)
+        weights = scale * inner * columns * 512.0 * query.iterations
+    values = rows * (part + columns) * 32 + receives * rows * inner * 32 // c
+    held = weights + scale * (values + np.where(k > 1, piece * 32 * k, 0))
     count = len(r)
     return (
         r,

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from ...graph import Operation
 from . import cost
 from .attributes import number
+from .groups import padded_columns
 from .layout import MICRO, Axis, Layout
 from .steps import Held, Report, Retile, WeightUse
+from .views import spread_widely
 
 if TYPE_CHECKING:
     from .planner import Planner
@@ -25,7 +27,7 @@ def plan_layer_norm(planner: Planner, operation: Operation) -> None:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta."""
     x, gamma, beta = operation.operands
     width = x.type.shape[-1]
-    source = planner.matrix(x, operation.result.name)
+    source = _operand(planner, operation)
     layout = planner.builder.layout(source.buffer)
     use = WeightUse(
         (planner.constant(gamma), planner.constant(beta)),
@@ -49,10 +51,21 @@ def plan_layer_norm(planner: Planner, operation: Operation) -> None:
 
 def plan_l2_normalize(planner: Planner, operation: Operation) -> None:
     """x / max(|x|, epsilon)."""
-    source = planner.matrix(operation.operands[0], operation.result.name)
+    source = _operand(planner, operation)
     # Smaller bounds mean the same in half precision: a row of this length is all zeros.
     epsilon = max(number(operation, "epsilon"), LEAST_LENGTH)
     _plan(planner, operation, source, "l2_normalise_f16", None, epsilon=epsilon)
+
+
+def _operand(planner: Planner, operation: Operation) -> Held:
+    """The value to normalise; an input is spread so that all tiles have a part, of few rows each."""
+    x = operation.operands[0]
+    if planner.is_free_input(x):
+        rows, columns = planner.view(x)
+        groups = planner.wanted_groups(x)
+        layout = spread_widely(rows, padded_columns(columns, groups), planner.builder.tiles)
+        planner.place_input(x, layout, groups)
+    return planner.matrix(x, operation.result.name)
 
 
 def _plan(

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...compiler.numerics import Numerics
 from ...graph import Graph, Operation, Value
 from ...graph.graph import Region
 from . import attention, batched, normalise, pointwise, softmax, views
 from .attributes import integer
 from .builder import WISHES, Builder, Move
 from .groups import Groups, padded_columns
-from .layout import Layout, Source, spread
+from .layout import Layout, Source
 from .product import plan_product
 from .steps import Compute, Exchange, Gather, Held, Plan, Retile, Step, results, sources
 from .support import check_supported, matrix_view
@@ -42,7 +43,7 @@ HANDLERS: dict[str, Callable[[Planner, Operation], None]] = {
 }
 
 
-def plan_graph(graph: Graph, *, tiles: int, price: float = 0.0) -> Plan:
+def plan_graph(graph: Graph, *, tiles: int, price: float = 0.0, numerics: Numerics | None = None) -> Plan:
     """Plan a graph on logical tiles 0..tiles-1.
 
     Args:
@@ -50,8 +51,9 @@ def plan_graph(graph: Graph, *, tiles: int, price: float = 0.0) -> Plan:
 
     Raises UnsupportedError listing everything that has no plan.
     """
-    check_supported(graph, set(HANDLERS))
-    planner = Planner(graph, tiles, price)
+    numerics = numerics or Numerics()
+    check_supported(graph, set(HANDLERS), numerics)
+    planner = Planner(graph, tiles, price, numerics)
     planner.region(graph.body)
     for name, value in graph.outputs:
         planner.builder.plan.outputs[name] = planner.needed(value, planner.groups_as_held(value))
@@ -68,8 +70,8 @@ class Planner:
         builder: takes the stages.
     """
 
-    def __init__(self, graph: Graph, tiles: int, price: float) -> None:
-        self.builder = Builder(tiles, price)
+    def __init__(self, graph: Graph, tiles: int, price: float, numerics: Numerics) -> None:
+        self.builder = Builder(tiles, price, numerics.element_bytes)
         self._graph = graph
         self._constants = {value.id: (value.name, 1) for value, _ in graph.constants}
         self._inputs = {value.id for value in graph.inputs}
@@ -155,7 +157,7 @@ class Planner:
         if self.is_free_input(value):
             rows, columns = self.view(value)
             stored = groups or self.wanted_groups(value)
-            layout = spread(rows, padded_columns(columns, stored), self.builder.tiles)
+            layout = self.builder.spread(rows, padded_columns(columns, stored))
             self.place_input(value, layout, stored)
         held = self._held[value.id]
         if held.groups != groups and _real(held.groups) != _real(groups):
@@ -172,7 +174,7 @@ class Planner:
         padded = bool(np.any(layout.shards["padded_rows"] > layout.shards["rows"]))
         if held.column == 0 and held.columns == layout.column.extent and layout.order == "a16" and not padded:
             return held
-        wanted = spread(layout.row.extent, held.columns, self.builder.tiles)
+        wanted = self.builder.spread(layout.row.extent, held.columns)
         buffer, moves = self.builder.bring(held, wanted, f"{owner}.operand", owner)
         self.builder.exchange(f"{owner}.receive", moves)
         return Held(buffer, 0, held.columns, held.groups)

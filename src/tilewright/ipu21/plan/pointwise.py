@@ -20,7 +20,7 @@ def plan_gelu(planner: Planner, operation: Operation) -> None:
     """x/2 (1 + erf(x / sqrt 2)), or its approximation by tanh."""
     kind = "tanh" if operation.attributes["approximate"] == "tanh" else "exact"
     source = planner.matrix(operation.operands[0], operation.result.name)
-    _call(planner, operation, source, f"root_f16_{kind}", None, None)
+    _call(planner, operation, source, f"{planner.builder.family('root')}_{kind}", None, None)
 
 
 def plan_add(planner: Planner, operation: Operation) -> None:
@@ -41,10 +41,10 @@ def plan_add(planner: Planner, operation: Operation) -> None:
             iterations=planner.iterations_of(second),
         )
         bias = planner.builder.weight(second.name, use, bias_layout(layout), operation.result.name)
-        _call(planner, operation, source, "root_f16_bias", bias, None)
+        _call(planner, operation, source, f"{planner.builder.family('root')}_bias", bias, None)
         return
     other = _alike(planner, second, source, operation)
-    _call(planner, operation, source, "root_f16_residual", None, other)
+    _call(planner, operation, source, f"{planner.builder.family('root')}_residual", None, other)
 
 
 def _alike(planner: Planner, value: Value, source: Held, operation: Operation) -> str:

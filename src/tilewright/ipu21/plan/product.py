@@ -38,10 +38,10 @@ class _Columns:
     groups: Groups | None
 
 
-def root_kernel(product: Product) -> str:
+def root_kernel(product: Product, family: str) -> str:
     """The root kernel that finishes a product whose partial sums meet."""
     return (
-        "root_f16"
+        family
         + ("_bias" if any(product.biases) else "")
         + ("_residual" if product.residual else "")
         + (f"_{product.activation}" if product.activation else "")
@@ -56,11 +56,11 @@ def plan_product(planner: Planner, product: Product) -> None:
     groups = left.groups if left else planner.wanted_groups(product.left)
     columns = padded_columns(columns, groups)
     parts = _columns(planner, product)
-    shape = Shape(rows, columns, parts[-1].first + parts[-1].columns)
+    shape = Shape(rows, columns, parts[-1].first + parts[-1].columns, builder.element_bytes)
     query = matmul.Query(
         shape,
         planner.source(left) if left else None,
-        root_kernel(product),
+        root_kernel(product, builder.family("root")),
         pointwise=bool(product.activation or product.residual),
         residual=product.residual is not None,
         iterations=planner.iterations_of(product.rights[0]),
@@ -175,14 +175,15 @@ class _Stages:
             panels = builder.add(f"{name}.panels{suffix}", weight_layout(shape, grid, chunk), "scratch", name)
             moves = [*moves, Retile(weights, panels)]
         builder.exchange(f"{name}.receive{suffix}", moves)
-        kernel = "gemm_f16" if start is None else "gemm_row_f16"
+        kernel = builder.family("gemm" if start is None else "gemm_row")
         if chunk:
-            kernel, start = "gemm_add_f16", partial
+            kernel, start = builder.family("gemm_add"), partial
         layout = builder.layout(left)
         cycles = cost.gemm(
             layout.row.largest(),
             layout.column.largest() // MICRO,
             builder.layout(partial).column.largest() // MICRO,
+            builder.element_bytes,
         )
         builder.call(f"{name}.multiply{suffix}", kernel, (partial, left, panels, start), float(cycles))
 
@@ -213,7 +214,7 @@ class _Stages:
             moves += brought
         builder.exchange(f"{name}.partials", moves)
         bias = self._bias(bias_layout(result))
-        kernel = root_kernel(product)
+        kernel = root_kernel(product, builder.family("root"))
         cycles = cost.root(kernel, result.row.largest(), result.column.largest() // MICRO, grid.k - 1)
         builder.call(
             f"{name}.root",

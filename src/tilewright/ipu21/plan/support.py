@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...compiler.numerics import Numerics
 from ...errors import UnsupportedError
 from ...graph import Graph, Operation
 from . import cost
@@ -30,7 +31,7 @@ def matrix_view(shape: tuple[int, ...]) -> tuple[int, int]:
     return rows, shape[-1]
 
 
-def check_supported(graph: Graph, operators: set[str]) -> None:
+def check_supported(graph: Graph, operators: set[str], numerics: Numerics) -> None:
     """Raise one UnsupportedError that lists everything in the graph these plans cannot do.
 
     Args:
@@ -49,6 +50,8 @@ def check_supported(graph: Graph, operators: set[str]) -> None:
     for operation in walk(graph.body):
         if operation.name not in operators:
             faults.append(f"{_at(operation)}: no plan for this operator")
+        elif numerics.precision == "float32" and (reason := _only_half(operation, constants)):
+            faults.append(f"{_at(operation)}: {reason}")
         elif operation.name == "layer_norm":
             computed = [value.name for value in operation.operands[1:] if value.id not in constants]
             if computed:
@@ -65,6 +68,20 @@ def check_supported(graph: Graph, operators: set[str]) -> None:
         raise UnsupportedError(
             f"{len(faults)} thing(s) in this graph cannot be planned for the IPU21 yet:{listing}"
         )
+
+
+def _only_half(operation: Operation, constants: set[int]) -> str:
+    """Why an operation has no plan in float32; empty if it has one."""
+    if operation.name not in ("matmul", "add", "gelu", "repeat"):
+        return "no plan for this operator in float32"
+    if operation.name == "gelu" and operation.attributes["approximate"] != "tanh":
+        return "exact GeLU has no plan in float32"
+    shapes = {value.type.shape for value in operation.operands}
+    if operation.name == "matmul" and len(operation.operands[1].type.shape) != 2:
+        return "products of computed operands have no plan in float32"
+    if operation.name == "add" and len(shapes) > 1 and not any(v.id in constants for v in operation.operands):
+        return "broadcasting of computed values has no plan in float32"
+    return ""
 
 
 def _iterated(graph: Graph, constants: set[int]) -> None:

@@ -28,8 +28,8 @@ from tilewright.package.records import Package
 from tilewright.profiling import ProfileBuilder
 from tilewright.profiling.summary import summarize
 
-AMP_PER_TILE = 64
-"""Float16 multiply-adds of a tile per cycle."""
+RATES = {"float16": 64, "float32": 16}
+"""Multiply-adds of a tile per cycle."""
 COMPILE_GOALS = {"minilm_b1": 20.0, "siglip_mlp_b1": 5.0, "gemm_f16_4096": 10.0}
 COMPILE_NAMES = {"minilm_b1": "minilm", "siglip_mlp_b1": "siglip_mlp", "gemm_f16_4096": "gemm_4096"}
 
@@ -63,7 +63,7 @@ def measure(workload: Workload, *, tiles: int, check: bool, simulate: bool) -> M
     """Compile, simulate, compare."""
     graph = workload.graph()
     begin = time.process_time()
-    package = tw.compile(graph, tiles=tiles)
+    package = tw.compile(graph, tiles=tiles, precision=workload.precision)
     result = Measured(workload.name, time.process_time() - begin, predicted=predicted_cycles(package))
     program = package.debug.program if package.debug else None
     if program is not None:
@@ -108,6 +108,7 @@ def rows_of(result: Measured, workload: Workload) -> list[dict[str, Any]]:
     """Rows of the table, in the common form."""
     rows: list[dict[str, Any]] = []
     if result.cycles:
+        rate = RATES[workload.precision] * TILES
         rows.append(
             {
                 "name": result.name,
@@ -117,7 +118,9 @@ def rows_of(result: Measured, workload: Workload) -> list[dict[str, Any]]:
                 "better": "lower",
                 "published": workload.published,
                 "predicted": result.predicted,
-                "peak": round(workload.multiply_adds / (AMP_PER_TILE * TILES) / result.cycles, 3),
+                "peak": round(
+                    workload.multiply_adds / (RATES[workload.precision] * TILES) / result.cycles, 3
+                ),
                 "split": result.split,
                 "plan": result.plan,
                 "slowest": result.slowest,
@@ -142,13 +145,15 @@ def rows_of(result: Measured, workload: Workload) -> list[dict[str, Any]]:
 
 def show(row: dict[str, Any]) -> None:
     """One row for people."""
-    met = "met" if row["value"] <= row["goal"] else "missed"
+    verdict = "no goal"
+    if row["goal"] is not None:
+        verdict = f"goal {row['goal']:,}, {'met' if row['value'] <= row['goal'] else 'missed'}"
     if row["unit"] == "s":
-        print(f"{row['name']}: {row['value']:.2f} s (goal {row['goal']:g}, {met})")
+        print(f"{row['name']}: {row['value']:.2f} s ({verdict})")
         return
     off = row["predicted"] / row["value"] - 1
     print(
-        f"{row['name']}: {row['value']:,} simulated cycles (goal {row['goal']:,}, {met}), predicted {off:+.1%}, "
+        f"{row['name']}: {row['value']:,} simulated cycles ({verdict}), predicted {off:+.1%}, "
         f"{row['peak']:.0%} of peak, error {row['error']:.2g}{'' if row['right'] else ' WRONG'}"
     )
     print("  " + ", ".join(f"{kind} {cycles:,}" for kind, cycles in row["split"].items()))

@@ -30,14 +30,16 @@ class Workload:
         multiply_adds: what the matrix units have to do.
         allowed: largest absolute error, None where only the operators' tolerances are asked for.
         published: cycles that others measured on the card, None if there are none.
+        precision: as `tilewright.compile` takes it.
     """
 
     name: str
     graph: Callable[[], Graph]
-    goal: int
+    goal: int | None
     multiply_adds: int
     allowed: float | None = None
     published: int | None = None
+    precision: str = "float16"
 
     def inputs(self) -> Mapping[str, Floats]:
         """Inputs of the graph, seeded."""
@@ -147,6 +149,12 @@ def attention_core(width: int, batch: int, goal: int, published: int) -> Workloa
 
 WORKLOADS = (
     Workload("gemm_f16_4096", lambda: gemm(4096, 4096, 4096), 1_100_000, 4096**3, 0.005, 2_262_696),
+    Workload(
+        "gemm_f32_4096", lambda: gemm(4096, 4096, 4096), 3_900_000, 4096**3, 1e-4, None, precision="float32"
+    ),
+    Workload(
+        "mlp_f32_512x2048x8", lambda: mlp(512, 2048, 8), None, 512 * 2048**2 * 8, 1e-5, precision="float32"
+    ),
     Workload("mlp_f16_512x2048x8", lambda: mlp(512, 2048, 8), 380_000, 512 * 2048**2 * 8, 0.005, 2_740_434),
     attention_core(768, 1, 75_000, 348_378),
     attention_core(1024, 1, 88_000, 426_132),

@@ -66,6 +66,9 @@ DTYPES: dict[str, np.dtype[np.generic]] = {
 CONVERSIONS = {("float32", "float16")}
 
 
+Array = NDArray[np.int64]
+
+
 def element_index(
     order: str, rows: int, columns: int, padded_rows: int, padded_columns: int
 ) -> NDArray[np.int64]:
@@ -76,6 +79,13 @@ def element_index(
     """
     r = np.arange(rows, dtype=np.int64)[:, None]
     c = np.arange(columns, dtype=np.int64)[None, :]
+    return element_offset(order, r, c, padded_rows, padded_columns)
+
+
+def element_offset(
+    order: str, r: Array, c: Array, padded_rows: Array | int, padded_columns: Array | int
+) -> Array:
+    """Flat element index within its shard of element (r, c); arguments broadcast. As `element_index`."""
     if order == "row-major":
         return r * padded_columns + c
     if order == "a16":
@@ -89,7 +99,7 @@ def element_index(
     if order == "a16t":
         return r // PANEL * (PANEL * padded_columns) + c * PANEL + r % PANEL
     if order == "row16":
-        return np.broadcast_to(c, (rows, columns)) + 0 * r
+        return c + 0 * r
     raise BindingError(f"unknown element order {order!r}", hint=f"known: {', '.join(ORDERS)}")
 
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ...arithmetic import align_up
 from ...errors import UnsupportedError
-from ...package.orders import element_index
+from ...package.orders import element_offset
 from . import cost
 from .groups import Groups
-from .layout import MICRO, Axis, Layout, Level
-from .movement import COPY, FRAGMENT, Traffic
+from .layout import MICRO, SHARD, Axis, Layout, Level
+from .movement import COPY, FRAGMENT, Traffic, distinct_shards
 from .steps import Fetch, Held
 
 if TYPE_CHECKING:
@@ -45,21 +45,20 @@ class _Elements:
 
 def locate(layout: Layout, held: Held) -> _Elements:
     """Tile and element offset of every element of a value, padding of groups left out."""
-    rows, columns = layout.view
-    tile = np.full((rows, columns), -1, dtype=np.int64)
-    offset = np.zeros((rows, columns), dtype=np.int64)
-    shards = layout.shards
-    for holder in range(layout.tiles - 1, -1, -1):
-        shard = shards[holder]
-        if not shard["rows"]:
-            continue
-        r, c = int(shard["row"]), int(shard["column"])
-        extents = (int(shard["rows"]), int(shard["columns"]))
-        where = (slice(r, r + extents[0]), slice(c, c + extents[1]))
-        tile[where] = holder
-        offset[where] = element_index(
-            layout.order, *extents, int(shard["padded_rows"]), int(shard["padded_columns"])
-        )
+    distinct = distinct_shards(layout)
+    shards = {name: distinct.shards[name].astype(np.int64) for name in SHARD.names or ()}
+    # One entry for each element of each shard, row by row.
+    sizes = shards["rows"] * shards["columns"]
+    shard = np.repeat(np.arange(len(sizes)), sizes)
+    row, column = np.divmod(
+        np.arange(len(shard)) - (np.cumsum(sizes) - sizes)[shard], shards["columns"][shard]
+    )
+    place = (shards["row"][shard] + row, shards["column"][shard] + column)
+    tile = np.full(layout.view, -1, dtype=np.int64)
+    offset = np.zeros(layout.view, dtype=np.int64)
+    tile[place] = distinct.tiles[distinct.first[shard]]
+    padded = (shards["padded_rows"][shard], shards["padded_columns"][shard])
+    offset[place] = element_offset(layout.order, row, column, *padded)
     chosen = held.column + real_columns(held.columns, held.groups)
     return _Elements(tile[:, chosen].reshape(-1), offset[:, chosen].reshape(-1))
 
@@ -87,53 +86,85 @@ def rearrange(
         layout: A16, every shard on one tile.
     """
     located = [locate(builder.layout(held.buffer), held) for held in sources]
-    source = np.concatenate([np.full(len(part.tile), n) for n, part in enumerate(located)])
-    tile = np.concatenate([part.tile for part in located])
-    offset = np.concatenate([part.offset for part in located])
-    out = builder.add(name, layout, "value", owner)
-    # Per destination tile: flat position in the shard -> element of the sources, -1 for none.
-    wanted = [_shard_elements(layout, t, index) for t in range(layout.tiles)]
-    if all(_keeps_records(elements, tile, offset, source) for elements in wanted):
-        moves = _fetch(builder, sources, out, wanted, (source, tile, offset), MICRO)
-        builder.exchange(f"{owner}.rearrange", moves)
-        return out
-    tables: dict[int, bytes] = {}
-    staged: list[Array] = []
-    longest = 0
-    for t, elements in enumerate(wanted):
-        if not len(elements):
-            staged.append(np.zeros(0, dtype=np.int64))
-            continue
-        there = elements >= 0
-        known = elements[there]
-        # Which words, in an order in which neighbours stay neighbours.
-        key = ((source[known] << 44) | (tile[known] << 24)) + offset[known] // PER_WORD
-        words, slot = np.unique(key, return_inverse=True)
-        table = np.full(len(elements), NOTHING, dtype=np.uint16)
-        if len(words) * PER_WORD > STAGED_ELEMENTS:
-            raise UnsupportedError(
-                f"{owner}: a tile would need {len(words) * WORD_BYTES:,} bytes of others to rearrange its "
-                f"part, at most {STAGED_ELEMENTS * ELEMENT_BYTES:,} can be addressed",
-                hint="use more tiles, or smaller extents",
-            )
-        table[there] = slot.reshape(-1) * PER_WORD + offset[known] % PER_WORD
-        tables[t] = table.tobytes()
-        representative = np.full(len(words), -1, dtype=np.int64)
-        representative[slot.reshape(-1)] = known
-        staged.append(representative)
-        longest = max(longest, len(words))
-    staging = builder.add(
-        f"{owner}.staging", _uniform(layout.tiles, max(longest, 1), WORD_BYTES), "scratch", owner
+    origin = _Origin(
+        np.concatenate([np.full(len(part.tile), n) for n, part in enumerate(located)]),
+        np.concatenate([part.tile for part in located]),
+        np.concatenate([part.offset for part in located]),
     )
-    moves = _fetch(builder, sources, staging, staged, (source, tile, offset), PER_WORD)
-    builder.exchange(f"{owner}.fetch", moves)
-    count = max(len(elements) for elements in wanted)
+    out = builder.add(name, layout, "value", owner)
+    wanted = _wanted(layout, index)
+    records = wanted.elements.reshape(-1, MICRO)
+    if _keeps_records(records, origin):
+        whole = _Wanted(wanted.tile[::MICRO], wanted.position[::MICRO] // MICRO, records[:, 0])
+        builder.exchange(f"{owner}.rearrange", _fetch(sources, out, whole, origin, MICRO))
+        return out
+    words, table = _staged(wanted, origin)
+    longest = int(words.position.max(initial=0)) + 1
+    if longest * PER_WORD > STAGED_ELEMENTS:
+        raise UnsupportedError(
+            f"{owner}: a tile would need {longest * WORD_BYTES:,} bytes of others to rearrange its part, "
+            f"at most {STAGED_ELEMENTS * ELEMENT_BYTES:,} can be addressed",
+            hint="use more tiles, or smaller extents",
+        )
+    staging = builder.add(f"{owner}.staging", _uniform(layout.tiles, longest, WORD_BYTES), "scratch", owner)
+    builder.exchange(f"{owner}.fetch", _fetch(sources, staging, words, origin, PER_WORD))
+    ends = np.cumsum(np.bincount(wanted.tile, minlength=layout.tiles))
+    parts = np.split(table, ends[:-1])
+    count = max(len(part) for part in parts)
     entries = _uniform(layout.tiles, align_up(count, PER_WORD), ELEMENT_BYTES)
     table_buffer = builder.add(f"{owner}.table", entries, "table", owner)
-    builder.plan.tables[table_buffer] = tables
+    builder.plan.tables[table_buffer] = {t: part.tobytes() for t, part in enumerate(parts) if len(part)}
     cycles = float(cost.kernel("permute_u16", count=count))
     builder.call(f"{owner}.permute", "permute_u16", (out, staging, table_buffer), cycles)
     return out
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where each element of the sources lies, all sources one after another."""
+
+    source: Array
+    tile: Array
+    offset: Array
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What tiles want, tile by tile: at `position` of `tile`'s buffer, in units, the unit that contains
+    element `elements` of the sources; -1 for none."""
+
+    tile: Array
+    position: Array
+    elements: Array
+
+
+def _wanted(layout: Layout, index: Array) -> _Wanted:
+    """Element for element, padding included."""
+    there = locate(layout, Held("", 0, layout.column.extent))
+    sizes = layout.bytes // ELEMENT_BYTES
+    first = np.cumsum(sizes) - sizes
+    tile = np.repeat(np.arange(layout.tiles), sizes)
+    elements = np.full(len(tile), -1, dtype=np.int64)
+    elements[first[there.tile] + there.offset] = index.reshape(-1)
+    return _Wanted(tile, np.arange(len(tile)) - first[tile], elements)
+
+
+def _staged(wanted: _Wanted, origin: _Origin) -> tuple[_Wanted, NDArray[np.uint16]]:
+    """The words in which everything wanted lies, each once per tile, and where in them each element is."""
+    there = wanted.elements >= 0
+    elements = wanted.elements[there]
+    word, rest = np.divmod(origin.offset[elements], PER_WORD)
+    # One number per tile and word, in an order in which neighbours stay neighbours.
+    key = wanted.tile[there]
+    for part in (origin.source[elements], origin.tile[elements], word):
+        key = key * (int(part.max(initial=0)) + 1) + part
+    _, chosen, inverse = np.unique(key, return_index=True, return_inverse=True)
+    tile = wanted.tile[there][chosen]
+    count = np.bincount(tile, minlength=1)
+    slot = np.arange(len(tile)) - (np.cumsum(count) - count)[tile]
+    table = np.full(len(wanted.elements), NOTHING, dtype=np.uint16)
+    table[there] = ((slot[inverse.reshape(-1)] * PER_WORD + rest) & NOTHING).astype(np.uint16)
+    return _Wanted(tile, slot, elements[chosen]), table
 
 
 def _uniform(tiles: int, items: int, item_bytes: int) -> Layout:
@@ -141,77 +172,36 @@ def _uniform(tiles: int, items: int, item_bytes: int) -> Layout:
     return Layout("plain", Axis(tiles * items, items, (Level(tiles, 1),)), Axis(1), tiles, item_bytes)
 
 
-def _shard_elements(layout: Layout, tile: int, index: Array) -> Array:
-    """Elements of the sources by position in a tile's shard, -1 for none."""
-    shard = layout.shards[tile]
-    extents = tuple(int(shard[field]) for field in ("rows", "columns", "padded_rows", "padded_columns"))
-    elements = np.full(extents[2] * extents[3], -1, dtype=np.int64)
-    if len(elements):
-        r, c = int(shard["row"]), int(shard["column"])
-        where = element_index(layout.order, *extents)
-        elements[where] = index[r : r + extents[0], c : c + extents[1]]
-    return elements
-
-
-def _keeps_records(elements: Array, tile: Array, offset: Array, source: Array) -> bool:
+def _keeps_records(records: Array, origin: _Origin) -> bool:
     """True if every record of a shard is a record of a source, padding included."""
-    if not len(elements):
-        return True
-    records = elements.reshape(-1, MICRO)
     if (records < 0).any():
         return False
-    places = offset[records]
+    places, tile, source = origin.offset[records], origin.tile[records], origin.source[records]
     steps = places == places[:, :1] + np.arange(MICRO)
-    same = (tile[records] == tile[records[:, :1]]) & (source[records] == source[records[:, :1]])
+    same = (tile == tile[:, :1]) & (source == source[:, :1])
     return bool(steps.all() and same.all() and (places[:, 0] % MICRO == 0).all())
 
 
 def _fetch(
-    builder: Builder,
-    sources: Sequence[Held],
-    destination: str,
-    wanted: list[Array],
-    where: tuple[Array, Array, Array],
-    unit: int,
+    sources: Sequence[Held], destination: str, wanted: _Wanted, origin: _Origin, unit: int
 ) -> list[Move]:
-    """Moves of units of `unit` elements: position i of a tile's list lies i units into its destination.
-
-    The elements of a list name any element of the unit they stand for, or one per element of it.
-    """
-    source, tile, offset = where
-    columns: list[list[Array]] = [[], [], [], [], [], []]
-    for t, elements in enumerate(wanted):
-        if unit == MICRO:
-            elements = elements[::MICRO]
-        count = len(elements)
-        if not count:
-            continue
-        begin = offset[elements] // unit
-        breaks = np.flatnonzero(
-            (np.diff(begin) != 1) | (np.diff(tile[elements]) != 0) | (np.diff(source[elements]) != 0)
-        )
-        first = np.concatenate([[0], breaks + 1])
-        length = np.diff(np.append(first, count))
-        for column, part in zip(
-            columns,
-            (
-                source[elements[first]],
-                tile[elements[first]],
-                begin[first],
-                first,
-                length,
-                np.full(len(first), t, dtype=np.int64),
-            ),
-            strict=True,
-        ):
-            column.append(part)
+    """Moves of units of `unit` elements."""
+    if not len(wanted.elements):
+        return []
+    source, sender = origin.source[wanted.elements], origin.tile[wanted.elements]
+    begin = origin.offset[wanted.elements] // unit
+    # Neighbours on both sides travel together.
+    goes_on = np.diff(begin) == 1
+    for same in (source, sender, wanted.tile):
+        goes_on &= np.diff(same) == 0
+    first = np.concatenate([[0], np.flatnonzero(~goes_on) + 1])
+    length = np.diff(np.append(first, len(begin)))
+    columns = (source[first], sender[first], begin[first], wanted.position[first], length, wanted.tile[first])
     return _as_moves(sources, destination, columns, unit)
 
 
-def _as_moves(sources: Sequence[Held], destination: str, columns: list[list[Array]], unit: int) -> list[Move]:
-    if not columns[0]:
-        return []
-    source, sender, begin, first, length, receiver = (np.concatenate(column) for column in columns)
+def _as_moves(sources: Sequence[Held], destination: str, columns: tuple[Array, ...], unit: int) -> list[Move]:
+    source, sender, begin, first, length, receiver = columns
     size = unit * ELEMENT_BYTES
     moves: list[Move] = []
     for number, held in enumerate(sources):

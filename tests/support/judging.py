@@ -53,8 +53,34 @@ def judge(
             held[value] = found
 
 
+def judge_whole(
+    graph: Graph, inputs: Mapping[str, Array], results: Mapping[str, Array], *, splits: int = 1
+) -> None:
+    """As `judge` for graphs whose values are not all outputs: held to what noise does to the whole graph."""
+
+    def whole(compute: Compute) -> list[Array]:
+        held: dict[Value, Array] = {value: inputs[value.name] for value in graph.inputs}
+        held |= dict(graph.constants)
+        _run(graph.body, held, compute)
+        return [held[value] for value in graph.body.results]
+
+    judged = _under_noise(whole, splits, "the operations")
+    for name, (expected, tolerance) in zip(graph.output_names, judged, strict=True):
+        violation = tolerance.violation(np.asarray(results[name], np.float32), expected)
+        assert violation is None, f"output {name}: {violation}"
+
+
 def _judge_loop(loop: Loop, held: Mapping[Value, Array], splits: int) -> list[tuple[Array, Tolerance]]:
-    expected = _run_loop(loop, dict(held), _reference)
+    return _under_noise(
+        lambda compute: _run_loop(loop, dict(held), compute), splits, f"{loop.count} iterations"
+    )
+
+
+def _under_noise(
+    run: Callable[[Compute], list[Array]], splits: int, what: str
+) -> list[tuple[Array, Tolerance]]:
+    """Results by the references, and how far disturbing every operation moves them."""
+    expected = run(_reference)
     widest = [np.zeros(()) for _ in expected]
     for seed in range(NOISY_RUNS):
         generator = np.random.default_rng(seed)
@@ -67,7 +93,7 @@ def _judge_loop(loop: Loop, held: Mapping[Value, Array], splits: int) -> list[tu
             noise = generator.uniform(-0.5, 0.5, result.shape) * tolerance.absolute
             return (result + noise).astype(np.float32)
 
-        noisy = _run_loop(loop, dict(held), disturbed)
+        noisy = run(disturbed)
         deviations = [np.max(np.abs(a - b)) for a, b in zip(noisy, expected, strict=True)]
         widest = [np.maximum(*pair) for pair in zip(widest, deviations, strict=True)]
     return [
@@ -75,7 +101,7 @@ def _judge_loop(loop: Loop, held: Mapping[Value, Array], splits: int) -> list[tu
             array,
             Tolerance(
                 float(NOISE_MARGIN * deviation + 4 * HALF_ULP * np.max(np.abs(array))),
-                f"what noise within the tolerances does to {loop.count} iterations",
+                f"what noise within the tolerances does to {what}",
             ),
         )
         for array, deviation in zip(expected, widest, strict=True)

@@ -79,7 +79,7 @@ def compile_for_ipu21(
         report("plan and place")
         fitted = _fit(graph, tiles, reserved, numerics)
         package, programs = _emit(graph, fitted, report, numerics)
-        if data_start(programs.end) <= fitted.placement.standard_start:
+        if package is not None:
             if check:
                 report("check exchange rows")
                 check_rows(fitted.work, fitted.placement, programs)
@@ -193,7 +193,10 @@ def _schedule(work: TileWork, placement: Placement, report: Progress) -> dict[in
     return schedules
 
 
-def _emit(graph: Graph, fitted: Fitted, report: Progress, numerics: Numerics) -> tuple[Package, Programs]:
+def _emit(
+    graph: Graph, fitted: Fitted, report: Progress, numerics: Numerics
+) -> tuple[Package | None, Programs]:
+    """The package, if the programs fit below the data."""
     work, placement = fitted.work, fitted.placement
     store = ImageBlobs()
     report("pack weights")
@@ -216,6 +219,8 @@ def _emit(graph: Graph, fitted: Fitted, report: Progress, numerics: Numerics) ->
         if numerics.stochastic_rounding
         else [],
     )
+    if data_start(programs.end) > placement.standard_start:
+        return None, programs
     package = build_package(graph, work, placement, host, programs, runtime, profile, store)
     validate(package)
     return package, programs

@@ -118,9 +118,7 @@ def rows_of(result: Measured, workload: Workload) -> list[dict[str, Any]]:
                 "better": "lower",
                 "published": workload.published,
                 "predicted": result.predicted,
-                "peak": round(
-                    workload.multiply_adds / (RATES[workload.precision] * TILES) / result.cycles, 3
-                ),
+                "peak": round(workload.multiply_adds / rate / result.cycles, 3),
                 "split": result.split,
                 "plan": result.plan,
                 "slowest": result.slowest,

@@ -252,6 +252,21 @@ def _merge(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     return scalars, {}, out.there
 
 
+def _merge_own(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    out, own, state = shapes[:3]
+    first = np.where(out.there, out.row - own.row, 0)
+    scalars: Scalars = {
+        "rows": out.padded_rows,
+        "panels": out.panels,
+        "own_stride": own.padded_rows * RECORD_BYTES,
+        "remote_count": int(step.parameters["remote"]),
+    }
+    name = step.operands[2]
+    assert name is not None
+    size = plan.buffers[name].layout.record_bytes
+    return scalars, {1: first * RECORD_BYTES, 2: first * size}, out.there & state.there
+
+
 def _transpose(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     x = shapes[1]
     scalars: Scalars = {
@@ -298,6 +313,7 @@ _LOWERINGS: dict[str, Callable[[Plan, Compute, list[_Operand]], Lowered]] = {
     "scale_rows_f16": _scale_rows,
     "scale_f16": _scale,
     "attention_merge_f16": _merge,
+    "attention_merge_own_f16": _merge_own,
     "transpose_f16": _transpose,
     "permute_u16": _permute,
     "fill_u64": _fill,

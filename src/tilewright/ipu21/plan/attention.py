@@ -221,10 +221,16 @@ def _compute(grid: Grid) -> dict[str, float]:
         "scores": one(cost.gemm(rows, width, keys)),
         "softmax": one(cost.kernel("softmax_f16", rows=rows, panels=keys, valid=keys * MICRO)),
         "values": one(cost.gemm(rows, keys, value_width)),
-        "merge": one(
-            cost.kernel("attention_merge_f16", rows=piece, panels=value_width, parts=grid.key_parts)
-        ),
+        "merge": one(_merge_cycles(grid, piece, value_width)),
     }
+
+
+def _merge_cycles(grid: Grid, rows: int, panels: int) -> Any:
+    if grid.heads == 1:
+        return cost.kernel(
+            "attention_merge_own_f16", rows=rows, panels=panels, remote_count=grid.key_parts - 1
+        )
+    return cost.kernel("attention_merge_f16", rows=rows, panels=panels, parts=grid.key_parts)
 
 
 def _bytes(grid: Grid) -> int:
@@ -257,8 +263,8 @@ def judge(grid: Grid, sources: Sources) -> Judged:
     stages = {"receive": cost.move(load_of(traffic, tiles)), **_compute(grid)}
     if grid.key_parts > 1:
         parts = [
-            gather(grid.output(), grid.output(grid.pieces), grid.key_parts, 1, own=True),
-            gather(grid.state(), grid.state(grid.pieces), grid.key_parts, 1, own=True),
+            gather(grid.output(), grid.output(grid.pieces), grid.key_parts, 1, own=grid.heads > 1),
+            gather(grid.state(), grid.state(grid.pieces), grid.key_parts, 1, own=grid.heads > 1),
         ]
         stages["partials"] = cost.move(load_of(parts, grid.tiles))
     if sources.value is None:
@@ -455,6 +461,8 @@ class _Stages:
         )
 
     def _merge(self, output: str, state: str) -> str:
+        if self.grid.heads == 1:
+            return self._merge_in_place(output, state)
         builder, grid, name = self.planner.builder, self.grid, self.name
         parts = grid.key_parts
         result = builder.add(name, grid.output(grid.pieces), "value", name)
@@ -472,11 +480,34 @@ class _Stages:
         for head in range(grid.heads):
             wide = (head * width, width)
             builder.call(
-                f"{name}.merge" + (f".{head}" if grid.heads > 1 else ""),
+                f"{name}.merge.{head}",
                 "attention_merge_f16",
                 (result, outputs, states),
                 cycles,
                 {"parts": parts},
                 {0: wide, 1: wide, 2: (head, 1)},
             )
+        return result
+
+    def _merge_in_place(self, output: str, state: str) -> str:
+        """For one head per tile: the root's own part is read where it was computed."""
+        builder, grid, name = self.planner.builder, self.grid, self.name
+        remote = grid.key_parts - 1
+        result = builder.add(name, grid.output(grid.pieces), "value", name)
+        others = states = None
+        if remote:
+            others = builder.add(f"{name}.outputs", grid.output(grid.pieces), "scratch", name, slots=remote)
+            states = builder.add(f"{name}.states", grid.state(grid.pieces), "scratch", name, slots=remote)
+            moves = [
+                Gather(output, others, result, grid.key_parts, 1),
+                Gather(state, states, states, grid.key_parts, 1),
+            ]
+            builder.exchange(f"{name}.partials", moves)
+        builder.call(
+            f"{name}.merge",
+            "attention_merge_own_f16",
+            (result, output, state, others, states),
+            _compute(grid)["merge"],
+            {"remote": remote},
+        )
         return result

@@ -41,6 +41,7 @@ class Query:
         shape: of the device's matrices.
         source: where the left operand lies; None if it is an input that may be stored as the product wants.
         root: kernel that finishes the result where its partial sums meet.
+        alone: the same where there is one sum, which starts from the bias.
         pointwise: True if the root kernel has work even without partial sums.
         residual: True if a second matrix of the result's shape is brought to the roots.
         iterations: of the loop around it: so many sets of weights are kept.
@@ -50,6 +51,7 @@ class Query:
     shape: Shape
     source: Source | None
     root: str
+    alone: str
     pointwise: bool
     residual: bool
     iterations: int
@@ -168,7 +170,8 @@ def judge(query: Query, grid: Grid) -> Judged:
         stages["partials"] = move + cost.SCHEDULE_LENGTH * words
     if grid.k > 1 or query.pointwise:
         rows, panels = result.row.largest(), result.column.largest() // MICRO
-        stages["root"] = float(cost.root(query.root, rows, panels, grid.k - 1))
+        kernel = query.root if grid.k > 1 else query.alone
+        stages["root"] = float(cost.root(kernel, rows, panels, grid.k - 1))
     return Judged(grid, stages, held_bytes(query, grid))
 
 
@@ -264,9 +267,9 @@ def _closed_form(
     cycles = cycles + cost.exchange(
         (k - 1 + query.residual * (k > 1)) * piece * 8 * scale, (k - 1) * piece_columns
     )
-    cycles = cycles + np.where(
-        (k > 1) | query.pointwise, cost.root(query.root, piece_rows, piece_columns, k - 1), 0
-    )
+    summed = cost.root(query.root, piece_rows, piece_columns, k - 1)
+    alone = cost.root(query.alone, rows, columns, 0) if query.pointwise else 0
+    cycles = cycles + np.where(k > 1, summed, alone)
     part = ceil_div(inner, chunks)
     if streamed:
         stored = scale * inner * columns * 512 / r

@@ -38,11 +38,15 @@ class _Columns:
     groups: Groups | None
 
 
-def root_kernel(product: Product, family: str) -> str:
-    """The root kernel that finishes a product whose partial sums meet."""
+def root_kernel(product: Product, family: str, *, summed: bool) -> str:
+    """The root kernel that finishes a product.
+
+    Args:
+        summed: partial sums meet there; otherwise the only sum has started from the bias.
+    """
     return (
         family
-        + ("_bias" if any(product.biases) else "")
+        + ("_bias" if summed and any(product.biases) else "")
         + ("_residual" if product.residual else "")
         + (f"_{product.activation}" if product.activation else "")
     )
@@ -60,7 +64,8 @@ def plan_product(planner: Planner, product: Product) -> None:
     query = matmul.Query(
         shape,
         planner.source(left) if left else None,
-        root_kernel(product, builder.family("root")),
+        root_kernel(product, builder.family("root"), summed=True),
+        root_kernel(product, builder.family("root"), summed=False),
         pointwise=bool(product.activation or product.residual),
         residual=product.residual is not None,
         iterations=planner.iterations_of(product.rights[0]),
@@ -120,7 +125,7 @@ class _Stages:
             "value" if whole else "scratch",
             owner,
         )
-        start = self._bias(bias_layout(partial_layout(shape, grid))) if finished else None
+        start = self._bias(bias_layout(partial_layout(shape, grid))) if whole else None
         for chunk in range(grid.chunks):
             self._multiply(chunk, partial, weights, start)
         out = partial
@@ -213,8 +218,8 @@ class _Stages:
             residual, brought = builder.bring(held, result, f"{name}.residual", name)
             moves += brought
         builder.exchange(f"{name}.partials", moves)
-        bias = self._bias(bias_layout(result))
-        kernel = root_kernel(product, builder.family("root"))
+        bias = self._bias(bias_layout(result)) if grid.k > 1 else None
+        kernel = root_kernel(product, builder.family("root"), summed=grid.k > 1)
         cycles = cost.root(kernel, result.row.largest(), result.column.largest() // MICRO, grid.k - 1)
         builder.call(
             f"{name}.root",

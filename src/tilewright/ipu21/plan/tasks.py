@@ -89,7 +89,8 @@ def tasks_of(region: Region, constants: set[int], weights: set[int], iterated: s
     skipped: set[int] = set()
     for index, operation in enumerate(region.operations):
         if operation.name == "matmul" and _is_product(operation, weights):
-            product, members = _with_followers(region.operations, index, uses, constants)
+            taken = skipped | fused.keys()
+            product, members = _with_followers(region.operations, index, uses, constants, taken)
             # The task stands where its last member stood, when all its operands are there.
             fused[members[-1]] = product
             skipped.update(members[:-1])
@@ -108,7 +109,7 @@ def _is_product(operation: Operation, weights: set[int]) -> bool:
 
 
 def _with_followers(
-    operations: list[Operation], index: int, uses: dict[int, int], constants: set[int]
+    operations: list[Operation], index: int, uses: dict[int, int], constants: set[int], taken: set[int]
 ) -> tuple[Product, list[int]]:
     first = operations[index]
     left, right = first.operands
@@ -124,7 +125,7 @@ def _with_followers(
         user = next(
             (i for i in range(members[-1] + 1, len(operations)) if value in operations[i].operands), None
         )
-        if user is None:
+        if user is None or user in taken:
             break
         extended = _extend(product, operations[user], value, constants)
         if extended is None:

@@ -34,7 +34,10 @@ from .text import bundle, section, worker
 SYMBOL = "normalise_f16"
 
 OUT, X, SUMS, AFFINE, ROW_COUNT, PANEL_COUNT, PARTS, INVERSE, EPSILON, JUMP, BETWEEN = range(11)
-FRAME_BYTES = 48
+LIMIT, SUMS_STEP, AFFINE_STEP = range(11, 14)
+FRAME_BYTES = 56
+FEW = 3
+"""Rows, or panels of one row, that pairs of workers share: half the columns each."""
 
 
 def argument(word: int, register: str) -> str:
@@ -75,30 +78,92 @@ MERGE = [
 ]
 """Adds a row's sums over the parts; the last one remains in $a0:1. $m5..$m7 are scratch."""
 
-_START = begin(".Lnormalise_exit")
-_STATISTICS = [
+_ONES = ("setzi $a6, 0x03c00", "or $a6, $a6, 0x3c000000", "or $a7, $a6, $azero")
+_BEGIN = begin(".Lnormalise_exit")
+_START = [*map(bundle, _BEGIN[: len(_ONES)], _ONES), *_BEGIN[len(_ONES) :]]
+_FEW_START = [
+    *map(bundle, ("get $m0, $WSR", "and $m0, $m0, 7", "shl $m0, $m0, 4"), _ONES),
+    argument(LIMIT, "$m3"),
+    "sub $m3, $m3, $m0",
+    "brneg $m3, .Lnormalise_exit",
+    "shr $m11, $m0, 5",
+    argument(SUMS_STEP, "$m1"),
+    "mul $m1, $m1, $m11",
+    argument(SUMS, "$m2"),
+    "add $m2, $m2, $m1",
+]
+"""A worker's half row, where they are few: $m0 = its offset in x and the result, $m11 = number of its pair."""
+
+
+def _statistics(mains: list[str]) -> list[str]:
+    """From sums in $a0:1 and $a2:3 to minus the mean in $a4, and $TAS; `mains` go into free main slots."""
+    work = [
+        "f32v2add $a2:3, $a2:3, $a0:1",
+        "f32sub $a4, $azero, $a5",
+        "f32v2mul $a2:3, $a4:5, $a2:3",  # minus the mean, mean square
+        "f32mul $a4, $a2, $a2",
+        "f32sub $a3, $a3, $a4",
+        "f32max $a3, $a3, $azero",
+        "f32add $a3, $a3, $a5",
+        "f32tof16 $a4, $a2",  # minus the mean as a half
+        "f16tof32 $a5, $a4",
+        "f32sub $a5, $a2, $a5",  # and the rest of it
+        "f32oorx $a2, $a3",
+        "f32mul $a3, $a5, $a2",
+        "f32v2tof16 $a2, $a2:3",
+        "uput $TAS, $a2",
+    ]
+    loads = [argument(INVERSE, "$a5"), *mains[:2], argument(EPSILON, "$a5"), *mains[2:]]
+    loads += ["nop"] * (len(work) - len(loads))
+    return [bundle(*pair) for pair in zip(loads, work, strict=True)]
+
+
+def _first_words(step: str, free: str) -> list[str]:
+    return [
+        bundle("ld64step $a0:1, $mzero, $m7+=, 1"),
+        bundle(free, "f16v4add $a0:1, $a4:BL, $a0:1"),
+        bundle(f"ld64step $a0:1, $mzero, $m7+=, {step}", "f16v4mix $azeros, $a0:1, $a6:7"),
+    ]
+
+
+_ROW_STATISTICS = [
     *MERGE,
-    bundle(argument(INVERSE, "$a4"), "f32v2add $a2:3, $a2:3, $a0:1"),
-    bundle(argument(EPSILON, "$a7"), "f32v2mul $a2:3, $a4:B, $a2:3"),  # mean, mean square
-    bundle("setzi $m5, 32", "f32mul $a5, $a2, $a2"),
-    bundle(argument(AFFINE, "$m6"), "f32sub $a3, $a3, $a5"),
-    bundle("mov $m7, $m0", "f32max $a3, $a3, $azero"),
-    bundle("mov $m8, $m1", "f32add $a3, $a3, $a7"),
-    bundle("add $m2, $m2, 48", "f32oorx $a3, $a3"),
-    bundle("add $m0, $m0, 192", "f32sub $a2, $azero, $a2"),
-    bundle("add $m1, $m1, 192", "f32tof16 $a4, $a2"),  # minus the mean as a half
-    bundle("add $m3, $m3, -6", "f16tof32 $a5, $a4"),
-    bundle("setzi $m10, 0", "f32sub $a2, $a2, $a5"),  # and the rest of it
-    bundle("nop", "f32mul $a2, $a2, $a3"),
-    bundle("nop", "f32tof16 $a2, $a2"),
-    bundle("nop", "f32tof16 $a3, $a3"),
-    bundle("nop", "sort4x16lo $a2, $a3, $a2"),
-    bundle("nop", "uput $TAS, $a2"),
-    bundle("nop", "setzi $a6, 0x03c00"),
-    bundle("nop", "or $a6, $a6, 0x3c000000"),
-    bundle("ld64step $a0:1, $mzero, $m7+=, 1", "or $a7, $a6, $azero"),
-    bundle("nop", "f16v4add $a0:1, $a4:BL, $a0:1"),
-    bundle("ld64step $a0:1, $mzero, $m7+=, 1", "f16v4mix $azeros, $a0:1, $a6:7"),
+    *_statistics(
+        [
+            "setzi $m5, 32",
+            argument(AFFINE, "$m6"),
+            "mov $m7, $m0",
+            "mov $m8, $m1",
+            "add $m2, $m2, 48",
+            "add $m0, $m0, 192",
+            "add $m1, $m1, 192",
+            "add $m3, $m3, -6",
+        ]
+    ),
+    *_first_words("1", "setzi $m10, 0"),
+]
+_FEW_STATISTICS = [
+    bundle(argument(PARTS, "$m5"), "or64 $a0:1, $azeros, $azeros"),
+    bundle(argument(BETWEEN, "$m6"), "or64 $a2:3, $azeros, $azeros"),
+    bundle("rpt $m5, 0"),
+    bundle("ld64step $a0:1, $mzero, $m2+=, $m6", "f32v2add $a2:3, $a2:3, $a0:1"),
+    *_statistics(
+        [
+            "setzi $m5, 32",
+            argument(AFFINE_STEP, "$m6"),
+            "mul $m6, $m6, $m11",
+            "and $m8, $m0, 16",
+            "add $m6, $m6, $m8",
+            argument(AFFINE, "$m8"),
+            "add $m6, $m6, $m8",
+            argument(X, "$m7"),
+            "add $m7, $m7, $m0",
+            argument(OUT, "$m8"),
+            "add $m8, $m8, $m0",
+            argument(JUMP, "$m9"),
+        ]
+    ),
+    *_first_words("$m9", argument(PANEL_COUNT, "$m4")),
 ]
 
 
@@ -130,7 +195,18 @@ _LAST_PANEL = [
     bundle("st64step $a2:3, $mzero, $m8+=, 1"),
     bundle("brpos $m3, .Lnormalise_row"),
 ]
-_ROW = [*_STATISTICS, bundle(f"rpt $m4, {len(_PANEL) - 1}"), *_PANEL, *_LAST_PANEL]
+_ROW = [*_ROW_STATISTICS, bundle(f"rpt $m4, {len(_PANEL) - 1}"), *_PANEL, *_LAST_PANEL]
+_FEW_PANEL = [*_word("$m10", "1", "1"), *_word("1", "$m9", "7"), bundle("mov $m10, $m9")]
+_FEW = [
+    *_FEW_START,
+    *_FEW_STATISTICS,
+    bundle("setzi $m10, 0"),
+    bundle(f"rpt $m4, {len(_FEW_PANEL) - 1}"),
+    *_FEW_PANEL,
+    *_word("$m10", None, "1"),
+    *_word("1", None, "7", centre=False),
+    bundle("st64step $a2:3, $mzero, $m8+=, 1"),
+]
 
 
 def frame(register: str, word: int) -> str:
@@ -138,32 +214,65 @@ def frame(register: str, word: int) -> str:
     return f"st32 {register}, $m11, $mzero, {word}"
 
 
-@cache
-def supervisor(label: str) -> tuple[str, ...]:
-    """From the arguments to the workers' end; the same for both kernels on merged sums."""
-    lines = [
+def frame_lines() -> list[str]:
+    """Lines for `schedule`: the frame, from the arguments."""
+    return [
         f"add $m11, $m11, -{FRAME_BYTES}",
-        frame("$m2", OUT),
-        frame("$m3", X),
-        frame("$m4", SUMS),
-        frame("$m5", AFFINE),
-        frame("$m7", PARTS),
-        frame("$m8", INVERSE),
+        frame("%out", OUT),
+        frame("%x", X),
+        frame("%sums", SUMS),
+        frame("%affine", AFFINE),
+        frame("%parts", PARTS),
+        frame("%inverse", INVERSE),
         frame("$m9", EPSILON),
-        "shl %rows, $m6, 16",
+        "shl %rows, %shape, 16",
         "shr %jump, %rows, 14",
         "shr %rows, %rows, 16",
         frame("%rows", BETWEEN),
         "add %jump, %jump, -3",
-        "shr %panels, $m6, 16",
+        "shr %panels, %shape, 16",
         "add %panels, %panels, -1",
         frame("%rows", ROW_COUNT),
-        frame("%jump", JUMP),
-        frame("%panels", PANEL_COUNT),
-        f"setzi $m9, {label}",
     ]
+
+
+_FEW_FRAME = [
+    # Few rows, and at least a panel; if there is one row, few panels instead.
+    f"cmpult %few, %rows, {FEW + 1}",
+    "shrs %some, %panels, 31",
+    "andc %few, %few, %some",
+    "cmpeq %wide, %rows, 1",
+    f"cmpult %narrow, %panels, {FEW}",
+    "and %wide, %wide, %narrow",
+    "add %along, %panels, 1",
+    "movnz %rows, %wide, %along",
+    "shl %limit, %rows, 5",
+    "add %limit, %limit, -1",
+    frame("%limit", LIMIT),
+    "setzi %zero, 0",
+    "movnz %panels, %wide, %zero",
+    "shl %step, %wide, 6",
+    frame("%step", AFFINE_STEP),
+    "shl %step8, %wide, 3",
+    "sub %step8, 8, %step8",
+    frame("%step8", SUMS_STEP),
+    "shl %double, %few, 1",
+    "add %jump, %jump, %double",
+    "setzi $m9, .Lnormalise",
+    "setzi %entry, .Lnormalise_few",
+    "movnz $m9, %few, %entry",
+]
+
+
+@cache
+def supervisor(label: str) -> tuple[str, ...]:
+    """From the arguments to the workers' end; the same for both kernels on merged sums."""
+    few = _FEW_FRAME if label == ".Lnormalise" else [f"setzi $m9, {label}"]
+    names = ("out", "x", "sums", "affine", "shape", "parts", "inverse")
+    given = {f"%{name}": f"$m{2 + index}" for index, name in enumerate(names)}
+    lines = [*frame_lines(), *few, frame("%jump", JUMP), frame("%panels", PANEL_COUNT)]
     return (
-        *schedule(lines, ["$m0", "$m1"]),
+        *schedule(lines, ["$m0", "$m1"], given),
         "runall $m9, $m11, 0",
         f"add $m11, $m11, {FRAME_BYTES}",
         "sync 2",
@@ -173,14 +282,19 @@ def supervisor(label: str) -> tuple[str, ...]:
 
 def _source() -> str:
     lines = [*_START, ".Lnormalise_row:", *_ROW, ".Lnormalise_exit:", "exitz $m15"]
-    return section(SYMBOL, [*supervisor(".Lnormalise"), *worker(".Lnormalise", lines)])
+    few = worker(".Lnormalise_few", [*_FEW, "exitz $m15"])
+    return section(SYMBOL, [*supervisor(".Lnormalise"), *worker(".Lnormalise", lines), *few])
 
 
 def cycles(rows: Any, panels: Any, parts: Any, **_: Any) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays."""
     rows, panels, parts = (np.asarray(value, dtype=np.int64) for value in (rows, panels, parts))
-    row = len(_ROW) + MULTI_SLOT["f32oorx"] - 1 + len(_PANEL) * (panels - 2) + parts - 1
-    slots = len(_START) + 1 + ceil_div(rows, WORKER_SLOTS) * row
+    wait = MULTI_SLOT["f32oorx"] - 1
+    row = len(_ROW) + wait + len(_PANEL) * (panels - 2) + parts - 1
+    lone = (rows == 1) & (panels <= FEW)
+    few_slots = len(_FEW) + 1 + wait + len(_FEW_PANEL) * np.where(lone, -1, panels - 2) + parts - 1
+    slots = np.where(rows <= FEW, few_slots, len(_START) + 1 + ceil_div(rows, WORKER_SLOTS) * row)
+    # Without panels it is the way of many rows.
     idle = np.where(rows > 0, 9, 7)
     base = call_cycles(supervisor(".Lnormalise"))
     return base + WORKER_SLOTS * np.where((rows > 0) & (panels > 0), slots, idle)

@@ -1,8 +1,10 @@
-"""`row_sums_f16`: sum and sum of squares of each row in float32. Worker w takes the rows w, w + 6, ...
+"""`row_sums_f16`: sum and sum of squares of each row in float32.
+
+Workers 2 i and 2 i + 1 take the rows i, i + 3, ...: the one adds elements, the other one squares.
 
 Worker registers:
-    $m0 row of x    $m2 row of the result    $m3 rows of the tile below this one    $m4 panels
-    $m5 words from a panel's last to the next one's first    $m7 word of x
+    $m2 byte of the result behind $m6    $m3 twice the rows below this one    $m4 panels
+    $m5 words from a panel's last to the next one's first    $m7 byte of x behind $m8, $m9 of the row
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from .text import bundle, section, worker
 
 SYMBOL = "row_sums_f16"
 
-_OUT, _X, _ROW_COUNT, _PANELS, _JUMP = range(5)
+_OUT, _X, _LIMIT, _PANELS, _JUMP = range(5)
 _FRAME_BYTES = 24
 
 
@@ -34,52 +36,47 @@ def _argument(word: int, register: str) -> str:
 _BEGIN = [
     bundle("get $m0, $WSR", "setzi $a0, 8"),
     bundle("and $m0, $m0, 7", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
-    _argument(_ROW_COUNT, "$m3"),
-    "sub $m3, $m3, $m0",
-    "add $m3, $m3, -1",
+    bundle(_argument(_LIMIT, "$m3"), "or64 $a0:1, $azeros, $azeros"),
+    bundle("sub $m3, $m3, $m0", "or64 $a2:3, $azeros, $azeros"),
     "brneg $m3, .Lrow_sums_exit",
-    _argument(_OUT, "$m2"),
-    "shl $m1, $m0, 3",
-    "add $m2, $m2, $m1",
-    "shl $m1, $m0, 5",
-    _argument(_X, "$m0"),
-    "add $m0, $m0, $m1",
+    "shl $m2, $m0, 2",
+    "and $m1, $m0, 1",
+    "shr $m9, $m0, 1",
+    "shl $m9, $m9, 5",
+    "mov $m7, $m9",
+    _argument(_OUT, "$m6"),
+    _argument(_X, "$m8"),
     _argument(_PANELS, "$m4"),
     _argument(_JUMP, "$m5"),
+    "brnz $m1, .Lrow_sums_squares_row",
 ]
 
 
-def _panel(accumulate: str) -> list[str]:
+def _row(label: str, accumulate: str) -> list[str]:
+    """One sum over a row's columns."""
     return [
-        bundle("ld64step $a0:1, $mzero, $m7+=, 1", accumulate),
-        bundle("ld64step $a2:3, $mzero, $m7+=, 1"),
-        bundle("ld64step $a0:1, $mzero, $m7+=, 1", accumulate),
-        bundle("ld64step $a2:3, $mzero, $m7+=, $m5"),
-    ]
-
-
-def _pass(accumulate: str, result: str) -> list[str]:
-    """One sum over the row's columns, as a pair that remains to be added."""
-    pair = f"f32v2add {result}, {result}, $a0:1"
-    return [
-        bundle("mov $m7, $m0", "or64 $a0:1, $azeros, $azeros"),
-        bundle("nop", "or64 $a2:3, $azeros, $azeros"),
+        f"{label}_row:",
         bundle("rpt $m4, 3"),
-        *_panel(accumulate),
-        bundle("nop", accumulate),
-        bundle("nop", f"f32v2gina {result}, $azeros, 0"),
-        *[bundle("nop", "f32v2gina $a0:1, $azeros, 0"), bundle("nop", pair)] * 3,
+        bundle("ld64step $a0:1, $m8, $m7+=, 1", accumulate),
+        bundle("ld64step $a2:3, $m8, $m7+=, 1"),
+        bundle("ld64step $a0:1, $m8, $m7+=, 1", accumulate),
+        bundle("ld64step $a2:3, $m8, $m7+=, $m5"),
+        bundle("add $m9, $m9, 96", accumulate),
+        bundle("mov $m7, $m9", "f32v2gina $a0:1, $azeros, 0"),
+        bundle("add $m3, $m3, -6", "f32v2gina $a2:3, $azeros, 0"),
+        bundle("nop", "f32v4acc $a0:3"),
+        bundle("nop", "f32v2gina $a0:1, $azeros, 0"),
+        bundle("nop", "f32v2gina $a2:3, $azeros, 0"),
+        bundle("nop", "f32v2add $a4:5, $a0:1, $a2:3"),
+        bundle("nop", "f32add $a4, $a4, $a5"),
+        bundle("st32step $a4, $m6, $m2+=, 6", "or64 $a0:1, $azeros, $azeros"),
+        bundle(f"brpos $m3, {label}_row", "or64 $a2:3, $azeros, $azeros"),
     ]
 
 
-_ROW = [
-    *_pass("f16v8acc $a0:3", "$a4:5"),
-    *_pass("f16v8sqacc $a0:3", "$a6:7"),
-    bundle("add $m0, $m0, 192", "f32add $a4, $a4, $a5"),
-    bundle("add $m3, $m3, -6", "f32add $a5, $a6, $a7"),
-    bundle("st64step $a4:5, $mzero, $m2+=, 6"),
-    bundle("brpos $m3, .Lrow_sums_row"),
-]
+_PANEL_SLOTS = 4
+_SUMS = _row(".Lrow_sums", "f16v8acc $a0:3")
+_SQUARES = _row(".Lrow_sums_squares", "f16v8sqacc $a0:3")
 
 
 def _frame(register: str, word: int) -> str:
@@ -92,9 +89,10 @@ def _supervisor() -> tuple[str, ...]:
         f"add $m11, $m11, -{_FRAME_BYTES}",
         _frame("$m2", _OUT),
         _frame("$m3", _X),
-        "shl %rows, $m4, 16",
-        "shr %rows, %rows, 16",
-        _frame("%rows", _ROW_COUNT),
+        "shl %limit, $m4, 16",
+        "shr %limit, %limit, 15",
+        "add %limit, %limit, -1",
+        _frame("%limit", _LIMIT),
         "shr %panels, $m4, 16",
         _frame("%panels", _PANELS),
         "add %jump, $m5, -24",
@@ -112,25 +110,26 @@ def _supervisor() -> tuple[str, ...]:
 
 
 def _source() -> str:
-    lines = [*_BEGIN, ".Lrow_sums_row:", *_ROW, ".Lrow_sums_exit:", "exitz $m15"]
-    return section(SYMBOL, [*_supervisor(), *worker(".Lrow_sums", lines)])
+    ends = [".Lrow_sums_exit:", "exitz $m15"]
+    lines = worker(".Lrow_sums", [*_BEGIN, *_SUMS, *ends])
+    return section(SYMBOL, [*_supervisor(), *lines, ".balign 8", *_SQUARES, "exitz $m15"])
 
 
 def cycles(rows: Any, panels: Any, x_stride: Any = 0) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays."""
     rows, panels = np.asarray(rows, dtype=np.int64), np.asarray(panels, dtype=np.int64)
-    panel = 2 * len(_panel(""))
-    slots = len(_BEGIN) + 1 + ceil_div(rows, WORKER_SLOTS) * (len(_ROW) + panel * (panels - 1))
-    return call_cycles(_supervisor()) + WORKER_SLOTS * np.where(rows > 0, slots, 7)
+    row = len(_SUMS) - 1 + _PANEL_SLOTS * (panels - 1)
+    slots = len(_BEGIN) + 1 + ceil_div(rows, 3) * row
+    return call_cycles(_supervisor()) + WORKER_SLOTS * np.where(rows > 0, slots, 6)
 
 
 def lane_sums(addends: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Sums over the last axis as the kernel adds: eight float32 lanes, then four pairs, then two."""
+    """Sums over the last axis as the kernel adds: eight float32 lanes, then four, then two."""
     lanes = np.zeros((*addends.shape[:-1], 8), np.float32)
     for column in range(0, addends.shape[-1], 8):
         lanes = (lanes + addends[..., column : column + 8]).astype(np.float32)
-    pairs = [lanes[..., index : index + 2] for index in (0, 2, 4, 6)]
-    total = ((pairs[0] + pairs[1]) + pairs[2]) + pairs[3]
+    four = lanes[..., :4] + lanes[..., 4:]
+    total = four[..., :2] + four[..., 2:]
     return np.asarray(total[..., 0] + total[..., 1], np.float32)
 
 

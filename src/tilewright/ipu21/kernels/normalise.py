@@ -92,7 +92,7 @@ _FEW_START = [
     argument(SUMS, "$m2"),
     "add $m2, $m2, $m1",
 ]
-"""A worker's half row, where they are few: $m0 = its offset in x and the result, $m11 = number of its pair."""
+"""A worker's half row, if they are few: $m0 = its offset in x and the result, $m11 = number of its pair."""
 
 
 def _statistics(mains: list[str]) -> list[str]:

@@ -37,7 +37,9 @@ BLOCK_SHIFT = 15
 """x and out are apart if they share no block of this size, which is an element of interleaved memory."""
 
 _X, _OUT, _ROW_TILES, _COLUMN_TILES, _NEXT_X, _NEXT_OUT, _OUT_STRIDE = range(7)
-_FRAME_BYTES = 32
+_FRAME_BYTES = 88
+FEW = 2
+"""Up to so many tiles a third of one is a worker's share."""
 
 _TILE = 512
 _STRIDES = 4 | (-11 & 1023) << 10 | (-59 & 1023) << 20
@@ -173,16 +175,107 @@ def _frame(register: str, word: int) -> str:
     return f"st32 {register}, $m11, $mzero, {word}"
 
 
+def _few_code(part: int) -> list[str]:
+    """Worker code for a third of a tile: five or six of its sixteen blocks, down the rows first."""
+    first, end = _FEW_BLOCKS[part], _FEW_BLOCKS[part + 1]
+    lines = [f"setzi $m8, {_STRIDES & 0xFFFFF:#x}", f"or $m8, $m8, {_STRIDES & 0xFFF00000:#x}"]
+    if first:
+        lines += [f"add $m0, $m0, {8 * (first % 4 * 16 + first // 4)}"]
+        lines += [f"add $m1, $m1, {8 * (first // 4 * 16 + first % 4)}"]
+    work = (None, None, None, _ENTER_FIRST, _ENTER_SECOND, _TAKE_FIRST)
+    for row, aux in enumerate(work):
+        pair = 2 * (row % 4)
+        step = _WORDS["f3" if row == 3 and first % 4 == 3 else "f1"]
+        lines.append(bundle(f"ld64step $a{pair}:{pair + 1}, $mzero, $m0+=, {step}", aux or "fnop"))
+    lines.append("tapack $m10:11, $m0, $m0, $m1")
+    for block in range(first, end):
+        slots = (
+            ("$a4:5", "f1", "$a6:7", "f1", _TAKE_SECOND),
+            ("$a6:7", "f3" if block % 4 == 2 else "f1", "$a6:7", "f1", _ENTER_FIRST),
+            ("$a0:1", "f1", "$a2:3", "f1", _ENTER_SECOND),
+            ("$a2:3", "f1", "$a6:7", "one" if block % 4 == 3 else "f2", _TAKE_FIRST),
+        )
+        for index, (load, load_step, store, store_step, work_here) in enumerate(slots):
+            if block + 1 + index // 2 < end:
+                lines += _slot(True, load, load_step, store, store_step, work_here)
+            else:
+                selector = _SELECTOR[store_step]
+                lines.append(bundle(f"st64pace {store}, $m10:11+=, $m8, 0b{selector}", work_here))
+    return [f".Ltranspose_few_{part}:", *lines, "exitz $m15"]
+
+
+_SAVED = {4: 18, 5: 19, 6: 20}
+"""Where the frame for few tiles keeps arguments, in case they prove not to be apart."""
+_FEW_BLOCKS = (0, 6, 11, 16)
+"""Where the thirds of a tile begin, if there are few tiles."""
+_FEW_START = [
+    "ld32 $m0, $mvertex_base, $mzero, 0",
+    "ld32 $m1, $mvertex_base, $mzero, 1",
+    "ld32 $m2, $mvertex_base, $mzero, 2",
+    "br $m2",
+]
+
+
 @cache
-def _supervisor() -> tuple[str, ...]:
-    lines = [
+def _supervisor() -> tuple[tuple[str, ...], ...]:
+    """From the arguments to the workers' end: the head, few tiles that are apart, and others."""
+    head = [
         f"add $m11, $m11, -{_FRAME_BYTES}",
+        "shl $m0, $m4, 16",
+        "shr $m0, $m0, 16",
+        "shr $m1, $m4, 16",
+        "mul $m7, $m0, $m1",
+        "add $m8, $m7, -1",
+        f"cmpult $m8, $m8, {FEW}",
+        # While results are on their way: what few tiles need first.
+        "cmpeq $m4, $m1, 2",
+        "cmpeq $m9, $m0, 2",
+        *(_frame(f"$m{register}", word) for register, word in _SAVED.items()),
+        *(
+            _frame(register, 3 * part + word)
+            for word, register in enumerate(("$m3", "$m2"))
+            for part in range(3)
+        ),
+    ]
+    few = [
+        # From the first tile to the second one.
+        "setzi %x1, 0",
+        "setzi %out1, 0",
+        f"setzi %tile, {_TILE}",
+        "movnz %x1, %two_wide, %x_along",
+        "movnz %out1, %two_wide, %tile",
+        "movnz %x1, %two_high, %tile",
+        "movnz %out1, %two_high, %out_along",
+        "add %x1, %x1, %x",
+        "add %out1, %out1, %out",
+        f"add %x_end, %x1, {_TILE - 1}",
+        f"shr %x_end, %x_end, {BLOCK_SHIFT}",
+        f"shr %out_begin, %out, {BLOCK_SHIFT}",
+        "cmpult %before, %x_end, %out_begin",
+        f"add %out_end, %out1, {_TILE - 1}",
+        f"shr %out_end, %out_end, {BLOCK_SHIFT}",
+        f"shr %x_begin, %x, {BLOCK_SHIFT}",
+        "cmpult %behind, %out_end, %x_begin",
+        "or $m8, %before, %behind",
+        *(
+            _frame(name, 9 + 3 * part + word)
+            for word, name in enumerate(("%x1", "%out1"))
+            for part in range(3)
+        ),
+        "add %more, %tiles, -1",
+    ]
+    for part in range(3):
+        few += [
+            f"setzi %entry{part}, .Ltranspose_few_{part}",
+            _frame(f"%entry{part}", 3 * part + 2),
+            f"setzi %second{part}, .Ltranspose_exit",
+            f"movnz %second{part}, %more, %entry{part}",
+            _frame(f"%second{part}", 9 + 3 * part + 2),
+        ]
+    many = [
         _frame("%out", _OUT),
         _frame("%x", _X),
         _frame("%out_along", _OUT_STRIDE),
-        "shl %high, %shape, 16",
-        "shr %high, %high, 16",
-        "shr %wide, %shape, 16",
         # What leads from behind a column of tiles to the next one.
         "shl %behind, %high, 9",
         "sub %behind, %x_along, %behind",
@@ -191,7 +284,6 @@ def _supervisor() -> tuple[str, ...]:
         "sub %behind, 512, %behind",
         _frame("%behind", _NEXT_OUT),
         # Whole tiles if they take fewer slots.
-        "mul %tiles, %high, %wide",
         f"setzi %sixth, {SIXTH}",
         "add %whole, %tiles, 5",
         "mul %whole, %whole, %sixth",
@@ -232,14 +324,33 @@ def _supervisor() -> tuple[str, ...]:
         "setzi %plain, .Ltranspose_plain",
         "movnz $m9, %out, %plain",
     ]
-    given = {"%out": "$m2", "%x": "$m3", "%shape": "$m4", "%x_along": "$m5", "%out_along": "$m6"}
+    given = {
+        "%out": "$m2",
+        "%x": "$m3",
+        "%x_along": "$m5",
+        "%out_along": "$m6",
+        "%high": "$m0",
+        "%wide": "$m1",
+        "%tiles": "$m7",
+    }
+    loaded = {2: 1, 3: 0} | _SAVED
+    restore = [f"ld32 $m{register}, $m11, $mzero, {word}" for register, word in loaded.items()]
     return (
-        *schedule(lines, ["$m0", "$m1", "$m7", "$m8"], given),
-        "runall $m9, $m11, 0",
-        f"add $m11, $m11, {_FRAME_BYTES}",
-        "sync 2",
-        "br $m10",
+        (*schedule(head),),
+        (
+            "brz $m8, .Ltranspose_many",
+            *schedule(few, (), given | {"%two_wide": "$m4", "%two_high": "$m9"}),
+            "setzi $m9, .Ltranspose_few",
+            "brz $m8, .Ltranspose_not_apart",
+            "runall $m9, $m11, 3",
+            *_END,
+        ),
+        (*restore, *schedule(head[1:5]), "bri .Ltranspose_many"),
+        (*schedule(many, ["$m4", "$m8"], given), "runall $m9, $m11, 0", *_END),
     )
+
+
+_END = (f"add $m11, $m11, {_FRAME_BYTES}", "sync 2", "br $m10")
 
 
 @cache
@@ -250,13 +361,23 @@ def _slots(halved: bool, paced: bool) -> int:
 
 
 def _source() -> str:
+    head, few, restore, many = _supervisor()
     return section(
         SYMBOL,
         [
-            *_supervisor(),
+            *head,
+            *few,
+            ".Ltranspose_not_apart:",
+            *restore,
+            ".Ltranspose_many:",
+            *many,
             *_worker(".Ltranspose_whole", False, True),
             *_worker(".Ltranspose_halves", True, True),
             *_worker(".Ltranspose_plain", True, False),
+            ".balign 8",
+            ".Ltranspose_few:",
+            *_FEW_START,
+            *(line for part in range(3) for line in _few_code(part)),
             ".Ltranspose_exit:",
             "exitz $m15",
         ],
@@ -279,7 +400,16 @@ def cycles(
     whole = ceil_div(tiles, 6) * _slots(False, True) < ceil_div(2 * tiles, 6) * _slots(True, True)
     pairs = np.where(apart, _busiest(high, wide, True, True), _busiest(high, wide, True, False))
     slots = np.where(whole & np.asarray(apart), _busiest(high, wide, False, True), pairs)
-    return call_cycles(_supervisor()) + WORKER_SLOTS * np.where(wide > 0, slots, 5)
+    head, few, restore, more = _supervisor()
+    many = call_cycles([*head, f"!{few[0]}", *more]) + WORKER_SLOTS * np.where(wide > 0, slots, 5)
+    try_few = (
+        call_cycles([*head, *few[:-5], f"!{few[-5]}", *restore[:-1], f"!{restore[-1]}", *more])
+        + WORKER_SLOTS * slots
+    )
+    # The first third is the longest, less the two slots the others need to find their own.
+    least = call_cycles([*head, *few]) + WORKER_SLOTS * (len(_FEW_START) + len(_few_code(0)) - 1)
+    is_few = (tiles > 0) & (tiles <= FEW)
+    return np.where(is_few, np.where(apart, least, try_few), many) + 0
 
 
 def _busiest(high: Any, wide: Any, halved: bool, paced: bool) -> Any:

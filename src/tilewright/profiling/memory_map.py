@@ -39,7 +39,6 @@ stack                           stacks and staging that every tile with a progra
 loader                          bytes that no package can fill
 data                            buffers of a package that does not say more
 """
-FIXED = tuple(KINDS.index(name) for name in ("code", "row", "table", "stack", "loader"))
 
 SPAN = np.dtype(
     [("begin", "<u4"), ("end", "<u4"), ("kind", "u1"), ("label", "<u4"), ("first", "<u2"), ("last", "<u2")]
@@ -190,7 +189,7 @@ class MemoryMap:
             together = (following["first"] <= row["last"]) & (row["first"] <= following["last"])
             for other in following[together]:
                 # Zeros that an image keeps for a buffer are the buffer.
-                if {int(row["kind"]), int(other["kind"])} & set(FIXED):
+                if max(int(row["label"]), int(other["label"])) >= len(self.buffers):
                     continue
                 size = min(int(row["end"]), int(other["end"])) - int(other["begin"])
                 step = max(int(row["first"]), int(other["first"]))

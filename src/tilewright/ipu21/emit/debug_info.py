@@ -144,13 +144,16 @@ class _Describer:
         return OperationInfo(name, [bounded(line) for line in lines], splits, self._part_of(operation))
 
     def _part_of(self, operation: Operation) -> str:
-        """The operation whose steps do this one too: the first of its users that has any."""
+        """The operation whose steps do this one: whose step makes its value, or its first user with any."""
+        own = operation.results[0].name
+        if own in self.plan.values and own not in self.owners and not operation.regions:
+            return self.owners[self.plan.values[own][1]]
         users = {operand: user for user in reversed(self.operations) for operand in user.operands}
         found: Operation | None = operation
         while found is not None and found.results[0].name not in self.owners:
             found = users.get(found.results[0])
         name = found.results[0].name if found is not None else ""
-        return "" if name == operation.results[0].name else name
+        return "" if name == own else name
 
     def _values(self) -> list[ValueInfo]:
         types = {value.name: value.type for value in _values_of(self.graph)}

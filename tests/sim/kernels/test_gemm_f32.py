@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tilewright.errors import PlacementError, UnsupportedError
 from tilewright.ipu21.kernels import KERNELS, gemm_f32
-from tilewright.ipu21.kernels.gemm_f32_source import SYMBOLS
-from tilewright.ipu21.kernels.gemm_frame import ADD, CHUNK_ROWS, MODES, ROW, ZERO
+from tilewright.ipu21.kernels.gemm_f32_source import STREAM_CHUNK_ROWS, SYMBOLS
+from tilewright.ipu21.kernels.gemm_frame import ADD, FEW_ROWS, MODES, ROW, ZERO
 from tilewright.ipu21.machine.memory import REGION1_BASE, TILE_END
 from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.single import run_function
@@ -99,10 +99,22 @@ def test_result_is_exact(mode: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("rows", [152, 153, CHUNK_ROWS, CHUNK_ROWS + 1, CHUNK_ROWS + 100])
+@pytest.mark.parametrize(
+    "rows", [152, *(STREAM_CHUNK_ROWS + more for more in (0, 1, FEW_ROWS + 1, 100)), 1000]
+)
 def test_large_row_counts_are_exact(mode: str, rows: int) -> None:
     for inner, columns in ((2, 2), (4, 1)):
         case = Case(rows, inner, columns, mode)
+        case.check()
+        case.check_thoroughly()
+    if mode == ADD:
+        Case(rows, 2, 2, mode, in_place=True).check_thoroughly()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_many_panels(mode: str) -> None:
+    for rows in (3, 9, 14, 25):
+        case = Case(rows, 12, 7, mode)
         case.check()
         case.check_thoroughly()
 
@@ -127,6 +139,14 @@ def test_nothing_behind_the_operands_is_read() -> None:
         case.check_thoroughly()
 
 
+@pytest.mark.parametrize("mode", [ROW, ADD])
+def test_sums_may_start_beside_the_result(mode: str) -> None:
+    for rows in (5, 14, 25):
+        case = Case(rows, 4, 2, mode)
+        case.where["start"] = C + case.expected.nbytes + 16
+        case.check_thoroughly()
+
+
 def test_rows_are_independent() -> None:
     for rows in (4, 11, 26):
         case = Case(rows, 2, 2)
@@ -146,10 +166,16 @@ def test_no_columns_or_rows_is_no_work() -> None:
         assert outcome.cycles == gemm_f32.cycles(**case.shape) < 60
 
 
-def test_a_panel_of_many_rows_takes_eight_cycles_per_row_and_228() -> None:
+def test_a_panel_takes_eight_cycles_per_row_and_84() -> None:
+    """With two rows or fewer per worker a little more than with three."""
     for rows in (18, 60, 240):
         two = gemm_f32.cycles(rows, 8, 1) - gemm_f32.cycles(rows, 6, 1)
-        assert two == 2 * (8 * rows + 228)
+        assert two == 2 * (8 * rows + 84)
+    for rows in (1, FEW_ROWS):
+        assert gemm_f32.cycles(rows, 8, 1) - gemm_f32.cycles(rows, 6, 1) == 2 * 186
+    rows = np.array([0, 1, 12, 13, 100, 385, 1000])
+    each = [int(gemm_f32.cycles(int(count), 4, 3)) for count in rows]
+    assert gemm_f32.cycles(rows, 4, 3).tolist() == each
 
 
 def test_contract_refuses_what_the_code_cannot_do() -> None:

@@ -19,9 +19,15 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
-from . import gemm, gemm_f32_source
-from .gemm_f32_source import SHORTEST, SYMBOLS, SinglePanel
-from .gemm_frame import ADD, CHUNK_ROWS, ROW, ZERO
+from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
+from . import gemm, gemm_f32_source, gemm_f32_stream
+from . import gemm_f32_short as short
+from .gemm_f32_few import FewPanel, few_start_slots
+from .gemm_f32_short import SinglePanel
+from .gemm_f32_source import STREAM_CHUNK_ROWS, SYMBOLS
+from .gemm_f32_stream import StreamPanel
+from .gemm_few import FINAL, FIRST, LAST, MIDDLE, OPEN
+from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, ROW, ZERO
 from .kernel import Contract, Kernel, Operand, Scalar
 
 Singles = NDArray[np.float32]
@@ -60,50 +66,92 @@ def contract(mode: str) -> Contract:
         apart=(("c", "a"), *((("start", "a"),) if mode != ZERO else ())),
         may_alias=(("c", "start"),) if mode == ADD else (),
         notes=(
-            "Rows are independent: padding rows may hold anything. Nothing has to survive in the "
-            "accumulators. $TAS is clobbered (documented)."
+            "Rows are independent: padding rows may hold anything. The accumulators and registers of the "
+            "workers must survive exitz and runall (documented; open on hardware for the accumulators). "
+            f"$TAS is clobbered (documented). Up to {FEW_ROWS} rows, infinite weights give NaN: zeros are "
+            "multiplied with them."
         ),
     )
 
 
-ENTRY, AGAIN = 138, 14
-"""Supervisor cycles of a chunk outside its panels, with call and return; more for each after the first."""
+ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT = 121, 123, 138
+"""Supervisor cycles of a chunk outside its panels, with call and return, for many and for few rows, and where
+accumulators do not survive."""
+AGAIN_STREAM, AGAIN_SHORT = 9, 14
+"""More for each chunk after the first."""
 
 
-def cycles_of(mode: str, rows: Any, inner: Any, columns: Any, wide: Any = True, **_: Any) -> Any:
+def cycles_of(
+    mode: str,
+    rows: Any,
+    inner: Any,
+    columns: Any,
+    wide: Any = True,
+    survive: bool = ACCUMULATORS_SURVIVE_EXIT,
+    **_: Any,
+) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays. See `Kernel.cycles`.
 
     Args:
         mode: one of `gemm_frame.MODES`.
         wide: W is interleaved.
+        survive: see `gemm_f32_source.source`.
     """
     rows, inner, columns = (np.asarray(value, dtype=np.int64) for value in (rows, inner, columns))
-    full = np.maximum(rows - 1, 0) // CHUNK_ROWS
+    chunk_rows = STREAM_CHUNK_ROWS if survive else CHUNK_ROWS
+    full = np.maximum(rows - 1, 0) // chunk_rows
     rest, whole = (
-        _chunk(mode, part, inner, columns, wide)
-        for part in (rows - full * CHUNK_ROWS, np.asarray(CHUNK_ROWS))
+        _chunk(mode, part, inner, columns, wide, survive)
+        for part in (rows - full * chunk_rows, np.asarray(chunk_rows))
     )
-    busy = rest + full * (whole + AGAIN)
+    busy = rest + full * (whole + (AGAIN_STREAM if survive else AGAIN_SHORT))
     return np.where(rows == 0, gemm.RETURN_ROWS, np.where(columns == 0, gemm.RETURN_COLUMNS, busy)) + 0
 
 
-def _chunk(mode: str, rows: Any, inner: Any, columns: Any, wide: Any) -> Any:
+def _chunk(mode: str, rows: Any, inner: Any, columns: Any, wide: Any, survive: bool) -> Any:
+    if survive:
+        is_few = rows <= FEW_ROWS
+        slots = np.where(is_few, _few_slots(mode, inner, columns), _stream_slots(mode, rows, inner, columns))
+        entry = np.where(is_few, ENTRY_FEW, ENTRY_STREAM)
+    else:
+        slots, entry = _short_slots(mode, rows, inner, columns), np.asarray(ENTRY_SHORT)
+    panel = np.where(wide, 32, 64) + 1 + (RUN_LAUNCH - 1) + RUN_RELEASE
+    entry = entry + np.where(wide, 0, gemm.ENTRY_NARROW)
+    more = gemm.LAST_COLUMN + gemm.COLUMN * (columns - 1)
+    entry = entry + np.where(columns > 1, more, 0)
+    return entry + inner * columns * panel + WORKER_SLOTS * slots
+
+
+def _stream_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:
+    """Slots of the busiest worker of the stream."""
+    opening = StreamPanel(mode, first=True, opening=mode == ZERO).extra_slots
+    later = StreamPanel(mode, first=True).extra_slots + StreamPanel(mode, last=True).extra_slots
+    extra = opening + (columns - 1) * later + StreamPanel(last=True, final=True).extra_slots
+    extra = extra + columns * (inner - 2) * StreamPanel().extra_slots
+    share = np.maximum(ceil_div(rows, WORKER_SLOTS), gemm_f32_stream.SHORTEST)
+    return gemm_f32_stream.start_slots(mode) + extra + 8 * share * inner * columns
+
+
+def _few_slots(mode: str, inner: Any, columns: Any) -> Any:
+    """Slots of a worker with one or two rows."""
+    later = FewPanel(mode, FIRST).slots + FewPanel(mode, MIDDLE, LAST).slots
+    slots = FewPanel(mode, OPEN).slots + (columns - 1) * later + FewPanel(ZERO, MIDDLE, FINAL).slots
+    return few_start_slots(mode) + slots + columns * (inner - 2) * FewPanel().slots
+
+
+def _short_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:
+    """Slots of the busiest worker where accumulators do not survive."""
     share = ceil_div(rows, WORKER_SLOTS)
 
     def slots(first: bool, last: bool) -> Any:
         panel = SinglePanel(mode, first, last)
-        many = panel.slots(SHORTEST) + 8 * (share - SHORTEST)
+        many = panel.slots(short.SHORTEST) + 8 * (share - short.SHORTEST)
         # Two rows take longer than three.
         many = np.where(rows // WORKER_SLOTS == 2, np.maximum(many, panel.slots(2)), many)
         return np.where(share == 1, panel.slots(1), np.where(share == 2, panel.slots(2), many))
 
     several = slots(True, False) + (inner - 2) * slots(False, False) + slots(False, True)
-    busy = len(gemm_f32_source.start_lines(mode)) + columns * several
-    panel = np.where(wide, 32, 64) + 1 + (RUN_LAUNCH - 1) + RUN_RELEASE
-    entry = ENTRY + np.where(wide, 0, gemm.ENTRY_NARROW)
-    more = gemm.LAST_COLUMN + gemm.COLUMN * (columns - 1)
-    entry = entry + np.where(columns > 1, more, 0)
-    return entry + inner * columns * panel + WORKER_SLOTS * busy
+    return len(short.start_lines(mode)) + columns * several
 
 
 cycles = partial(cycles_of, ZERO)

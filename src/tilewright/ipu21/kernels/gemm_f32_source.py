@@ -1,262 +1,181 @@
-"""Assembly of the float32 matrix kernels; conventions as in `gemm_source`, whose supervisor code they share.
-
-A panel is 8 inner elements x 16 columns. A round of the AMP has eight phases: phase p multiplies inner
-element p, takes in partial word p of the next row and gives out result word p of the row before (a "word" is
-two singles). Even phases move the first set of units, odd ones the second: columns 0, 1, 4, 5, ... go to the
-first set and 2, 3, 6, 7, ... to the second, so that words come in natural order.
-
-Every panel takes its partials from memory, where sums start or C, and drains all results, so nothing has to
-survive in the accumulators. Count bundles t = 0, 1, ... of a worker with n >= 3 rows. Bundle t
-
-    pushes partial word t + 8, loads partial word t + 10, stores result word t - 9,
-    and if t is odd loads the input word (two elements) for t + 1 and t + 2.
-
-A has 16 columns per row, of which a K group takes one half: an even group the first, the next one the second.
-
-Partials and results have opposite parity then and never meet in one element of interleaved memory. Workers
-with one or two rows do them one after the other.
-
-Worker registers:
-    $m0:1 packed partial, input and store pointers        $m3 n - 3              $m4 input rows
-    $m5 C, $m9 start rows of the present column group     $m6, $m7 steps to the next and the first K group
-    $m8 bytes from column to column, 64 R                 $m10 partial pointer   $m11 strides, -7 and 5 words
-Pairs: $a0:1, $a4:5 partials loaded in even and odd bundles, $a2:3 results, $a6:7 input.
-"""
+"""Assembly of the float32 matrix kernels: what the supervisor does otherwise than for float16, and tables."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-
+from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
+from . import gemm_f32_few as few
+from . import gemm_f32_stream as stream
+from .gemm_f32_few import FewPanel, few_lines, few_start_lines
+from .gemm_f32_rounds import ROW_BYTES
+from .gemm_f32_short import short_routines, short_tables
+from .gemm_f32_stream import StreamPanel, panel_lines, start_lines
+from .gemm_few import FINAL, FIRST, LAST, MIDDLE
 from .gemm_frame import (
     ADD,
     CHUNK_ROWS,
-    FRAME_START,
-    GROUP,
+    FEW_ROWS,
+    LARGER,
+    LIMIT,
+    MORE_BYTES,
+    Q_BYTES,
     ROW,
+    SMALLER,
     ZERO,
-    share_lines,
-    variant,
 )
-from .gemm_source import Family, family_source
-from .gemm_stream import FIRST_GROUP, NEXT_GROUP, REPEATS
-from .text import bundle, worker
+from .gemm_source import Family, family_source, stream_frame
+from .gemm_tables import TABLE_BYTES
+from .text import worker
 
 SYMBOLS = {ZERO: "gemm_f32", ROW: "gemm_row_f32", ADD: "gemm_add_f32"}
-ROW_BYTES = 64
-"""Of a row of C, and from one column group's part of a start row to the next."""
-FIRST_STEP = 24
-"""Bytes from input word 1 of an even K group to the odd one beside it."""
-SHORTEST = 3
-"""Rows from which on a worker overlaps them."""
+STREAM_CHUNK_ROWS = 384
+"""Most rows at a time of the stream: the way back over a worker's 64 rows of C, in words, fits a field."""
 
 
-@dataclass(frozen=True)
-class SinglePanel:
-    """One worker routine. `first`, `last`: of a column group."""
-
-    mode: str
-    first: bool = False
-    last: bool = False
-
-    @property
-    def label(self) -> str:
-        kinds = [name for name in ("first", "last") if getattr(self, name)]
-        return "_".join([".Lgemm_f32", self.mode, *(kinds or ["middle"])])
-
-    @property
-    def source(self) -> str:
-        """Where partials come from: as with a start mode, from C as with `ADD`."""
-        return self.mode if self.first else ADD
-
-    def slots(self, rows: int) -> int:
-        """Issue slots of a worker with so many rows."""
-        return _slots(self, rows)
+def _frame(word: int, name: str) -> str:
+    return f"st32 {name}, $m11, $mzero, {word}"
 
 
-@cache
-def _slots(panel: SinglePanel, rows: int) -> int:
-    if rows == 0:
-        return 4
-    if rows < SHORTEST:
-        return 1 + len(_FEW_BEGIN) + 1 + rows * (len(_single_row(panel)) + 1) + len(_onward(panel)) + 1
-    return 3 + len(_rows(panel)) - 8 + 8 * (rows - SHORTEST) + len(_onward(panel))
+_SHARES = (
+    "shl %fewer, %q, 5",
+    _frame(Q_BYTES, "%fewer"),
+    "mul %six, %fewer, 6",
+    "sub %more, %rows, %six",
+    _frame(MORE_BYTES, "%more"),
+)
 
 
-def panel_lines(panel: SinglePanel) -> list[str]:
-    """The worker routine of one panel kind, from its label on."""
-    few, row, leave = (f"{panel.label}_{name}" for name in ("few", "row", "exit"))
+def _stream_frame() -> list[str]:
+    """What the workers of the stream need; the first table is theirs."""
     return [
-        f"{panel.label}:",
-        f"brneg $m3, {few}",
-        _first_partial(panel),
-        *_rows(panel),
-        *_onward(panel),
-        "exitz $m15",
-        f"{few}:",
-        _FEW_BEGIN[0],
-        f"brneg $m2, {leave}",
-        *_FEW_BEGIN[2:],
-        _first_partial(panel),
-        f"{row}:",
-        *_single_row(panel),
-        f"brnzdec $m2, {row}",
-        *_onward(panel),
-        f"{leave}:",
-        "exitz $m15",
+        *_SHARES,
+        "shl %wide, %q, 6",
+        f"sub %step, {ROW_BYTES}, %wide",  # from behind the last row of an even K group to the first of odd
+        _frame(SMALLER + stream.STEP, "%step"),
+        f"add %step_too, %step, -{ROW_BYTES}",
+        _frame(LARGER + stream.STEP, "%step_too"),
+        "add %repeats, %q, -2",
+        _frame(LARGER + stream.REPEATS, "%repeats"),
+        "add %repeats_too, %q, -3",
+        "max %repeats_too, %repeats_too, $mzero",
+        _frame(SMALLER + stream.REPEATS, "%repeats_too"),
+        "shl %words, %q, 3",
+        f"sub %low, {1025 + (5 << 10)}, %words",  # f1 = 1 - 8n, f2 = 5
+        "or %usual, %low, 0x100000",  # f3 = 1
+        "add %usual_too, %usual, -8",
+        _frame(LARGER + stream.STRIDES, "%usual_too"),
+        "or %away, %low, 0x3f900000",  # f3 = -7
+        "add %away_too, %away, -8",
+        _frame(LARGER + stream.AWAY, "%away_too"),
+        "cmpeq %twice, %q, 2",
+        "shl %eight, %twice, 23",  # f3 = -7
+        "sub %usual, %usual, %eight",
+        _frame(SMALLER + stream.STRIDES, "%usual"),
+        "shl %turn, %twice, 20",
+        "shl %less, %twice, 13",
+        "sub %turn, %turn, %less",  # f2 = -3, without a borrow
+        "add %away, %away, %turn",
+        _frame(SMALLER + stream.AWAY, "%away"),
     ]
 
 
-_FEW_BEGIN = ("add $m2, $m3, 2", "brneg", "mov $m0, $m4", "add $m4, $m4, 8", "mov $m1, $m5")
-"""Pointers of one or two rows."""
-
-
-def _onward(panel: SinglePanel) -> list[str]:
-    """From input word 1 to the next panel's rows; the steps along K alternate."""
-    if not panel.last:
-        return ["add $m4, $m4, $m6", "sub $m6, $m8, $m6", "add $m6, $m6, -16"]
-    start = {ZERO: [], ROW: [f"add $m9, $m9, {ROW_BYTES}"], ADD: ["add $m9, $m9, $m8"]}[panel.mode]
-    return ["add $m4, $m4, $m7", f"setzi $m6, {FIRST_STEP}", "add $m5, $m5, $m8", *start]
-
-
-def _single_row(panel: SinglePanel) -> list[str]:
-    """One row by itself."""
-    lines = [*_fill(panel, 0), "ld64step $a6:7, $mzero, $m0+=, 1"]
-    for t in range(8):
-        main = f"ld64step $a6:7, $mzero, $m0+=, {5 if t == 5 else 1}" if t % 2 and t < 7 else "nop"
-        lines.append(bundle(main, _amp(_x(t), "$azeros", t)))
-    store = "st64step $a2:3, $mzero, $m1+=, 1"
-    lines += [bundle(store if t else "nop", _amp("$azero", "$azeros", t)) for t in range(8)]
-    return [*lines, store]
-
-
-def _amp(x: str, pushed: str, t: int) -> str:
-    return f"f32sisov2amp $a2:3, {x}, {pushed}, TAMP_F32_E4_P{t % 8}"
-
-
-def _push(pair: str, word: int) -> str:
-    """Push a partial without multiplying: by a phase of the word's set that does not begin a round."""
-    return _amp("$azero", pair, 2 - word % 2)
-
-
-def _partial(t: int) -> str:
-    return "$a0:1" if t % 2 == 0 else "$a4:5"
-
-
-def _x(t: int) -> str:
-    return "$a6" if t % 2 == 0 else "$a7"
-
-
-def _first_partial(panel: SinglePanel) -> str:
-    return f"mov $m10, {'$m9' if panel.first and panel.mode != ZERO else '$m5'}"
-
-
-def _fill(panel: SinglePanel, ahead: int) -> list[str]:
-    """Push row 0's partials, load `ahead` further words."""
-    if panel.source == ZERO:
-        return [bundle("nop", _push("$azeros", word)) for word in range(8)]
-    lines = []
-    for word in range(9 + max(ahead - 1, 0)):
-        step = -7 if word == 7 and panel.source == ROW else 1
-        load = f"ld64step {_partial(word)}, $mzero, $m10+=, {step}" if word < 8 + ahead else "nop"
-        push = _push(_partial(word - 1), word - 1) if 0 < word < 9 else ""
-        lines.append(bundle(load, push) if push else load)
-    return lines
-
-
-def _rows(panel: SinglePanel) -> list[str]:
-    """All rows of a worker with three or more."""
-    loads = panel.source != ZERO
-    cycling = panel.source == ROW
-
-    def pushed(t: int) -> str:
-        return _partial(t) if loads else "$azeros"
-
-    lines = [*_fill(panel, 2), "ld64step $a6:7, $mzero, $m4+=, 1"]
-    lines.append("tapack $m0:1, $m10, $m4, $m5" if loads else "tapack $m0:1, $m4, $m5, $m5")
-    # Without partials the first pointer is the input's.
-    for t in range(9):
-        if t % 2 == 0:
-            main = f"ld2x64pace $a0:1, $azeros, {_SEL}{HOLD << 2:#06b}" if loads else "nop"
-        elif not loads:
-            main = f"ld2x64pace $a6:7, $azeros, {_SEL}{_along(t) | HOLD << 2:#06b}"
-        else:
-            partial = AROUND if cycling and t == 5 else NEXT
-            main = f"ld2x64pace $a4:5, $a6:7, {_SEL}{partial | _along(t) << 2:#06b}"
-        lines.append(bundle(main, _amp(_x(t), pushed(t), t)))
-    lines.append(bundle("rpt $m3, 7"))
-    for t in (1, 2, 3, 4, 5, 6, 7, 0):
-        partial = AROUND if cycling and t == 5 else NEXT
-        lines.append(bundle(_moves(t, loads, partial), _amp(_x(t), pushed(t), t)))
-    # From here t counts from 8n - 16. The last partial is loaded by t = 5 (and again), the last input by 13.
-    for t in range(1, 16):
-        more = loads and (t < 5 or t % 2 == 1)
-        main = _moves(t, more, HOLD if t >= 5 else NEXT) if t < 15 else _STORE
-        lines.append(bundle(main, _amp(_x(t), pushed(t), t)))
-    lines += [bundle(_STORE, _amp("$azero", "$azeros", t)) for t in range(8)]
-    return [*lines, _STORE]
-
-
-NEXT, AROUND, ALONG, HOLD = range(4)
-"""Selectors of a paced access with strides $m11: next word, back in a start row, next row of A, stay."""
-STRIDES = (-7 & 0x3FF) | 5 << 10
-_SEL = "$m0:1+=, $m11, "
-_STORE = f"st64pace $a2:3, {_SEL}{NEXT}"
-
-
-def _along(t: int) -> int:
-    """How the input pointer goes on: bundle 5 loads a row's last word."""
-    return ALONG if t % 8 == 5 else NEXT
-
-
-def _moves(t: int, loads: bool, partial: int) -> str:
-    """Memory accesses of a bundle with a store; `partial`: how the partial pointer goes on."""
-    if t % 2 == 0:
-        return f"ldst64pace $a0:1, $a2:3, {_SEL}{partial:#06b}" if loads else _STORE
-    if loads:
-        return f"ld2xst64pace $a4:7, $a2:3, {_SEL}{partial | _along(t) << 2:#08b}"
-    return f"ldst64pace $a6:7, $a2:3, {_SEL}{_along(t):#06b}"
-
-
-def start_lines(mode: str) -> list[str]:
-    """Worker code at the start of a call, before its first panel."""
-    start = [f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"]
+def _few_frame() -> list[str]:
+    """The same for few rows; the second table is theirs."""
     return [
-        *share_lines(limited=False),
-        "add $m4, $m4, $m0",
-        "add $m5, $m5, $m0",
-        variant(6, NEXT_GROUP),
-        variant(7, FIRST_GROUP),
-        variant(3, REPEATS),
-        f"ld32 $m8, $mvertex_base, $mzero, {GROUP}",
-        "sub $m7, $m7, $m6",
-        "add $m8, $m8, $m8",
-        "add $m7, $m7, $m8",
-        "add $m7, $m7, -40",
-        f"setzi $m6, {FIRST_STEP}",
-        *(start if mode != ZERO else []),
-        *(["add $m9, $m9, $m0", "add $m9, $m9, $m0"] if mode == ADD else []),
-        f"setzi $m11, {STRIDES:#x}",
+        *_SHARES,
+        "cmpult %none, %q, 1",
+        "shl %below, %none, 5",
+        "sub %limit, %more, %below",
+        _frame(LIMIT, "%limit"),
+        "shr %words, %all, 3",
+        _frame(SMALLER + few.ALL, "%words"),
+        _frame(LARGER + few.ALL, "%words"),
+        _frame(SMALLER + few.ROWS, "%q"),
+        "add %q_more, %q, 1",
+        _frame(LARGER + few.ROWS, "%q_more"),
+        "shl %eightfold, %q_more, 3",
+        _frame(LARGER + few.EIGHTFOLD, "%eightfold"),
+        "add %done, %q, %none",
+        "shl %done, %done, 3",
+        _frame(SMALLER + few.EIGHTFOLD, "%done"),
+        f"add $m0, $m0, {TABLE_BYTES}",
     ]
+
+
+def _opening(mode: str) -> StreamPanel:
+    return StreamPanel(mode, first=True, opening=mode == ZERO)
 
 
 def _tables(mode: str) -> list[str]:
-    first, middle, last = (
-        SinglePanel(mode, *ends).label for ends in ((True, False), (False, False), (False, True))
-    )
-    several = [f".Lgemm_f32_start_{mode}", "0", first, middle, last, last]
-    return [str(ROW_BYTES * CHUNK_ROWS if mode == ADD else 0), *several, *several]
+    def pair(first: str, second: str) -> str:
+        return FewPanel(mode, first, second).label
+
+    first, last = StreamPanel(mode, first=True), StreamPanel(mode, last=True)
+    final, few_final = StreamPanel(last=True, final=True), FewPanel(ZERO, MIDDLE, FINAL)
+    panels = [first.label, StreamPanel().label, last.label, final.label]
+    few_panels = [pair(FIRST, MIDDLE), FewPanel().label, pair(MIDDLE, LAST), few_final.label]
+    return [
+        str(ROW_BYTES * STREAM_CHUNK_ROWS if mode == ADD else 0),
+        *(f".Lgemm_f32_start_{mode}", "0", *panels),
+        *(f".Lgemm_f32_few_start_{mode}", "0", *few_panels),
+    ]
+
+
+def _routine(lines: list[str]) -> list[str]:
+    return worker(lines[0].removesuffix(":"), lines[1:])
 
 
 def _routines(mode: str) -> list[str]:
-    first = panel_lines(SinglePanel(mode, True))
-    lines = worker(f".Lgemm_f32_start_{mode}", [*start_lines(mode), *first])
-    for last in (False, True):
-        label, *body = panel_lines(SinglePanel(mode, False, last))
-        lines += worker(label.removesuffix(":"), body)
-    return lines
+    """All worker routines that only this start mode uses."""
+    opening, first = _opening(mode), StreamPanel(mode, first=True)
+    return [
+        *worker(f".Lgemm_f32_start_{mode}", [*start_lines(mode), *panel_lines(opening)]),
+        *(_routine(panel_lines(first)) if first != opening else []),
+        *_routine(panel_lines(StreamPanel(mode, last=True))),
+        *worker(f".Lgemm_f32_few_start_{mode}", few_start_lines(mode)),
+        *_routine(few_lines(FewPanel(mode, FIRST))),
+        *_routine(few_lines(FewPanel(mode, MIDDLE, LAST))),
+    ]
 
 
-def source() -> str:
-    """The whole family."""
-    return family_source(Family("gemm_f32", SYMBOLS, 0, ROW_BYTES, _tables, _routines, signed_repeats=True))
+def _shared() -> list[str]:
+    """The worker routines that do not see where sums start."""
+    return [
+        *_routine(panel_lines(StreamPanel())),
+        *_routine(panel_lines(StreamPanel(last=True, final=True))),
+        *_routine(few_lines(FewPanel())),
+        *_routine(few_lines(FewPanel(ZERO, MIDDLE, FINAL))),
+    ]
+
+
+def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
+    """The float32 family.
+
+    Args:
+        survive: the form for accumulators that keep their values from one launch of the workers to the next.
+    """
+    if survive:
+        family = Family(
+            "gemm_f32",
+            SYMBOLS,
+            ROW_BYTES,
+            STREAM_CHUNK_ROWS,
+            FEW_ROWS,
+            _tables,
+            _routines,
+            _stream_frame(),
+            _few_frame(),
+            _shared(),
+        )
+    else:
+        family = Family(
+            "gemm_f32",
+            SYMBOLS,
+            ROW_BYTES,
+            CHUNK_ROWS,
+            0,
+            short_tables,
+            short_routines,
+            stream_frame(signed_repeats=True),
+            (),
+        )
+    return family_source(family)

@@ -70,20 +70,24 @@ class Family:
     Attributes:
         name: part of section names.
         symbols: entry point of each start mode.
-        few_rows: up to here the tables for few rows are used and workers may be without rows there.
         row_bytes: of 16 columns of A and C.
+        chunk_rows: most rows at a time.
+        few_rows: up to here the tables for few rows are used and workers may be without rows there.
         tables, routines: see `gemm_tables`. shared: routines of all start modes.
-        signed_repeats: workers want n - 3 below 0 too.
+        stream_frame, few_frame: supervisor code that leaves the workers what they need for many and for few
+            rows, and goes from the first table at $m0 to theirs.
     """
 
     name: str
     symbols: Mapping[str, str]
-    few_rows: int
     row_bytes: int
+    chunk_rows: int
+    few_rows: int
     tables: Callable[[str], list[str]]
     routines: Callable[[str], list[str]]
+    stream_frame: Sequence[str]
+    few_frame: Sequence[str]
     shared: Sequence[str] = ()
-    signed_repeats: bool = False
 
 
 INTERLEAVED_SHIFT = 19
@@ -121,7 +125,7 @@ def _entry_of(register: int, word: int) -> str:
     return f"ld32 $m{register}, $m0, $mzero, {1 + word}"
 
 
-def _arrive(few_rows: int) -> list[str]:
+def _arrive(chunk_rows: int, few_rows: int) -> list[str]:
     """Arguments into the frame, and what both ways need.
 
     In: $m0 tables, $m1 bytes of a K group of A, $m6 rows left, the other arguments. Out: $m2 q, the fewer
@@ -132,7 +136,7 @@ def _arrive(few_rows: int) -> list[str]:
     weights = ((4, W_FIRST), (8, W_INNER), (9, W_STRIDE))
     return [
         *(_store(register, word) for register, word in (*arguments, *weights)),
-        f"min $m2, $m6, {CHUNK_ROWS}",
+        f"min $m2, $m6, {chunk_rows}",
         "shl $m3, $m2, 5",
         "sub $m6, $m6, $m2",
         _store(6, LEFT),
@@ -149,8 +153,12 @@ _GIVEN = {"%group": "$m1", "%q": "$m2", "%rows": "$m3", "%all": "$m5"}
 _POOL = ("$m4", "$m6", "$m9", "$m10")
 
 
-def _stream_frame(signed_repeats: bool) -> list[str]:
-    """What the workers of the stream need, and $m0 = the table."""
+def stream_frame(signed_repeats: bool = False) -> list[str]:
+    """What the workers of the float16 stream need, and $m0 = the table.
+
+    Args:
+        signed_repeats: workers want n - 3 below 0 too.
+    """
     return [
         "shl %fewer, %q, 5",
         _store("%fewer", Q_BYTES),
@@ -281,25 +289,25 @@ def _supervisor(family: Family) -> list[str]:
         f"add $m11, $m11, -{FRAME_BYTES}",
         _store(10, RETURN),
         ".Lgemm_chunk:",
-        *schedule(_arrive(family.few_rows)),
+        *schedule(_arrive(family.chunk_rows, family.few_rows)),
         "brz $m8, .Lgemm_leave",
         "put $CCCSLOAD, $m4",
         *(["brnz $m6, .Lgemm_few"] if family.few_rows else []),
-        *schedule(_stream_frame(family.signed_repeats), _POOL, _GIVEN),
+        *schedule(family.stream_frame, _POOL, _GIVEN),
         ".Lgemm_enter:",
         *schedule(_enter()),
         "brz $m5, .Lgemm_narrow",
         *_loop("wide", True),
-        *_finish(family.row_bytes * CHUNK_ROWS),
-        *_few(family.few_rows > 0),
+        *_finish(family.row_bytes * family.chunk_rows),
+        *_few(family.few_frame),
         *_loop("narrow", False),
     ]
 
 
-def _few(wanted: bool) -> list[str]:
-    if not wanted:
+def _few(frame: Sequence[str]) -> list[str]:
+    if not frame:
         return []
-    return [".Lgemm_few:", *schedule(_few_frame(), _POOL, _GIVEN), "bri .Lgemm_enter"]
+    return [".Lgemm_few:", *schedule(frame, _POOL, _GIVEN), "bri .Lgemm_enter"]
 
 
 def _loop(name: str, wide: bool) -> list[str]:
@@ -395,10 +403,18 @@ def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
     Args:
         survive: the form for accumulators that keep their values from one launch of the workers to the next.
     """
-    if survive:
-        family = Family("gemm", SYMBOLS, FEW_ROWS, 32, tables, mode_routines, shared_routines())
-    else:
-        family = Family("gemm", SYMBOLS, FEW_ROWS, 32, short_tables, short_routines)
+    family = Family(
+        "gemm",
+        SYMBOLS,
+        32,
+        CHUNK_ROWS,
+        FEW_ROWS,
+        tables if survive else short_tables,
+        mode_routines if survive else short_routines,
+        stream_frame(),
+        _few_frame(),
+        shared_routines() if survive else (),
+    )
     return family_source(family)
 
 

@@ -1,0 +1,166 @@
+"""Worker code of the float32 matrix kernels for up to `FEW_ROWS` rows: at most two rows per worker.
+
+As in `gemm_few`, both rows' sums stay in the accumulators and rounds of the AMP alternate between the rows:
+while one is multiplied, the other one's sums leave the delay line and are pushed back as that row's partials.
+A word comes out one instruction before its set of units can take one in again, so that word w is pushed by
+phase w + 2; two more instructions, which multiply zeros, close the circle. At the start of a panel the delay
+line holds row 0's partials and the working accumulators row 1's sums. Sums are never rounded on the way.
+
+Kinds of a panel's halves as in `gemm_few`. A worker with one row does it twice; one without rows multiplies
+somebody else's over and over and stores nothing. All accesses are single.
+
+Worker registers, kept from panel to panel (steps in words of 8 bytes):
+    $m3 rows: 0 to 2      $m4 input pointer     $m5 store pointer     $m9 pointer to where sums start
+    $m6 input step behind a row 0      $m7 behind a row 1, to the next K group, $m2 what it and the one after
+    that add up to      $m8 the same, to the first K group
+    $m10 step of C behind a row 0      $m11 behind a row 1, to the next column
+Pairs: $a6:7 input, $a2:3 and $a4:5 sums, $a0:1 where sums start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from .gemm_f32_rounds import RESULT, amp, fill, x_of
+from .gemm_few import FIRST, LAST, MIDDLE, OPEN
+from .gemm_frame import ADD, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
+from .text import bundle
+
+ROWS, EIGHTFOLD, ALL = range(3)
+"""The words that depend on n: n, eight times the rows a worker does (at least one), and words of A, which
+does not."""
+
+
+@dataclass(frozen=True)
+class FewPanel:
+    """One worker routine, by its halves."""
+
+    mode: str = ZERO
+    first: str = MIDDLE
+    second: str = MIDDLE
+
+    @property
+    def label(self) -> str:
+        return f".Lgemm_f32_few_{self.mode}_{self.first}_{self.second}"
+
+    @property
+    def slots(self) -> int:
+        """Issue slots of a worker with rows."""
+        return _slots(self)
+
+
+@cache
+def _slots(panel: FewPanel) -> int:
+    return sum(not line.endswith(":") for line in few_lines(panel))
+
+
+def few_lines(panel: FewPanel) -> list[str]:
+    """The worker routine of one panel kind, from its label on."""
+    stores = panel.first == FIRST or panel.second != MIDDLE
+    leave = f"{panel.label}_exit"
+    start = {ZERO: "", ROW: "1", ADD: "$m11"}[panel.mode]
+    first = _ring(0) if panel.first == MIDDLE else _exchange(0, start, "$m11" if panel.first == FIRST else "")
+    if panel.second == MIDDLE:
+        second = _ring(1)
+    elif panel.second == LAST:
+        second = _exchange(1, {ZERO: "", ROW: "-7", ADD: "$m10"}[panel.mode], "$m10")
+    else:
+        second = [*_exchange(1, "", "$m10", ahead=False), *_drain()]
+    return [
+        f"{panel.label}:",
+        *([f"brz $m3, {leave}"] if stores else []),
+        *first,
+        *second,
+        *([f"{leave}:"] if stores else []),
+        "exitz $m15",
+    ]
+
+
+def _input(half: int, p: int, onward: str) -> str:
+    """Load the input word behind phase p, which is odd."""
+    step = ("$m6" if half == 0 else onward) if p == 5 else 1
+    return f"ld64step $a6:7, $mzero, $m4+=, {step}"
+
+
+def _ring(half: int) -> list[str]:
+    """A round in which the other row's sums go round."""
+    lines = []
+    for p in range(8):
+        pair = RESULT if p % 2 == 0 else "$a4:5"
+        alternate = "sub $m7, $m2, $m7" if half and p == 6 else "nop"
+        main = _input(half, p, "$m7") if p % 2 else alternate
+        lines.append(bundle(main, amp(x_of(p), pair if p > 1 else "$azeros", p, pair)))
+    return [
+        *lines,
+        bundle("nop", amp("$azero", RESULT, 2, RESULT)),
+        bundle("nop", amp("$azero", "$a4:5", 1, "$a4:5")),
+    ]
+
+
+def _exchange(half: int, start: str, store: str, ahead: bool = True) -> list[str]:
+    """A round in which the other row's sums come out and its next start goes in.
+
+    Args:
+        start: step of the start pointer behind word 7; empty if sums start from zeros.
+        store: step of the store pointer behind word 7; empty if nothing is stored.
+        ahead: the word behind this row is loaded too.
+    """
+    lines = ["ld64step $a0:1, $mzero, $m9+=, 1"] if start else []
+    for p in range(8):
+        moves = [f"st64step {RESULT}, $mzero, $m5+=, 1"] if store and p else []
+        if start and p < 7:
+            moves.append(f"ld64step $a0:1, $mzero, $m9+=, {start if p == 6 else 1}")
+        if p % 2 and (p < 7 or ahead):
+            moves.append(_input(half, p, "$m8"))
+        if half and p == 6:
+            moves.append("sub $m7, $m2, $m7")
+        moves = moves or ["nop"]
+        lines += [bundle(moves[0], amp(x_of(p), "$a0:1" if start else "$azeros", p)), *moves[1:]]
+    return [*lines, f"st64step {RESULT}, $mzero, $m5+=, {store}"] if store else lines
+
+
+def _drain() -> list[str]:
+    """Row 1's results."""
+    store = f"st64step {RESULT}, $mzero, $m5+=, 1"
+    return [*(bundle(store if p else "nop", amp("$azero", "$azeros", p)) for p in range(8)), store]
+
+
+def few_start_lines(mode: str) -> list[str]:
+    """Worker code at the start of a call: registers, first input word, row 0's partials, first panel."""
+    leave = f".Lgemm_f32_few_{mode}_none"
+    start = [f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"]
+    begin = [
+        *share_lines(limited=True),
+        "add $m4, $m4, $m0",
+        "add $m5, $m5, $m0",
+        f"ld32 $m11, $mvertex_base, $mzero, {GROUP}",
+        variant(6, EIGHTFOLD),
+        variant(8, ALL),
+        variant(3, ROWS),
+        *(start if mode != ZERO else []),
+        *(["add $m9, $m9, $m0", "add $m9, $m9, $m0"] if mode == ADD else []),
+        "ld64step $a6:7, $mzero, $m4+=, 1",
+        f"brz $m3, {leave}",
+        "sub $m7, 9, $m6",
+        "shr $m11, $m11, 2",  # 8 R
+        "sub $m11, $m11, $m6",
+        "add $m11, $m11, 1",
+        "add $m2, $m7, $m11",
+        "sub $m8, $m11, $m8",
+        "add $m10, $m6, -15",
+        "add $m6, $m6, -11",
+    ]
+    if mode == ROW:
+        begin += fill("$m9", True, 0)
+    elif mode == ADD:
+        begin += [line.replace("+=, -7", "+=, $m10") for line in fill("$m9", True, 0)]
+    idle = ["add $m2, $mzero, -6", "add $m6, $mzero, -3", "mov $m7, $m6", "exitz $m15"]
+    return [*begin, *few_lines(FewPanel(mode, OPEN)), f"{leave}:", *idle]
+
+
+@cache
+def few_start_slots(mode: str) -> int:
+    """Issue slots of a call before its first panel."""
+    lines = few_start_lines(mode)
+    return lines.index(f"{FewPanel(mode, OPEN).label}:")

@@ -6,7 +6,7 @@ does not fit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ..compiler.numerics import Numerics
@@ -35,7 +35,7 @@ from .place.placement import Placement, place_work
 from .place.request import NoRoomError
 from .plan.planner import plan_graph
 from .plan.steps import Plan
-from .reasons import does_not_fit
+from .reasons import Fits, does_not_fit
 
 PRICES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Cycles worth one byte of tile memory, tried in this order until the plan fits."""
@@ -165,7 +165,7 @@ def _reasons(
 ) -> PlacementError:
     """The error for a graph that does not fit even by its most frugal plan, which `failure` is about."""
 
-    def fits(changed: Graph, count: int) -> bool:
+    def fits(changed: Graph, count: int, *, numerics: Numerics = numerics) -> bool:
         try:
             _try(changed, count, PRICES[-1], reserved, numerics)
         except TilewrightError:
@@ -175,7 +175,11 @@ def _reasons(
     short = failure.__cause__
     if not isinstance(short, NoRoomError):
         return failure
-    return does_not_fit(graph, plan.tiles, plan, short, failure.where or "", fits)
+    others: dict[str, Fits] = {}
+    if numerics.precision != NUMERICS.precision:
+        change = f"{NUMERICS.precision} instead of {numerics.precision}"
+        others[change] = partial(fits, numerics=replace(numerics, precision=NUMERICS.precision))
+    return does_not_fit(graph, plan.tiles, plan, short, failure.where or "", fits, others)
 
 
 def _schedule(work: TileWork, placement: Placement, report: Progress) -> dict[int, Schedule]:

@@ -5,7 +5,7 @@ The pipeline raises what `does_not_fit` makes when every price on memory has fai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import PlacementError, TilewrightError
@@ -30,15 +30,24 @@ Fits = Callable[[Graph, int], bool]
 
 
 def does_not_fit(
-    graph: Graph, tiles: int, plan: Plan, error: NoRoomError, where: str, fits: Fits
+    graph: Graph,
+    tiles: int,
+    plan: Plan,
+    error: NoRoomError,
+    where: str,
+    fits: Fits,
+    others: Mapping[str, Fits] | None = None,
 ) -> PlacementError:
     """The error for the user: what is over, by how much, when, the largest buffers, and what would help.
 
     Args:
         plan: the most frugal one. error: what the placer said about it. where: the tile class.
+        others: further changes by name, each with its own way to try it.
     """
     lines = [_summary(plan, error), *largest_buffers(plan, error)]
-    hint = "; or ".join(smallest_changes(graph, tiles, fits))
+    changes = smallest_changes(graph, tiles, fits)
+    changes += [name for name, tried in (others or {}).items() if tried(graph, tiles)]
+    hint = "; or ".join(changes)
     return PlacementError("\n  ".join(lines), where=where, hint=hint)
 
 

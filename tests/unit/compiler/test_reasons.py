@@ -58,6 +58,9 @@ def test_the_error_has_everything() -> None:
     room = REGION1_BASE - 0x64000 + LOADABLE_END - REGION1_BASE
     assert f"{905_000 - room:,} bytes over" in text and "900,000 bytes for mm" in text
     assert place in text and "40 tiles would do" in text
+    others = {"float16 instead of float32": lambda g, t: t == 2, "nothing": lambda g, t: False}
+    told = str(reasons.does_not_fit(graph, 2, Plan(tiles=2), error, place, lambda g, t: False, others))
+    assert told.endswith("even 1,472 tiles would not do; or float16 instead of float32)")
     none = reasons.does_not_fit(graph, 2, Plan(tiles=2), error, "class", lambda g, t: False)
     assert "even 1,472 tiles would not do" in str(none)
 

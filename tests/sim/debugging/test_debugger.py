@@ -99,9 +99,12 @@ def test_instructions_one_by_one() -> None:
         before = found.tile().counters.sum()
         listing = found.disassemble(count=3)
         done = found.step(count=3)
-        assert [f"> {listing[0][2:]}" == listing[0], len(done)] == [True, 3]
+        assert listing[0].startswith("> ") and len(done) == 3
         assert found.tile().counters.sum() == before + 3
-        assert [step.text in line for step, line in zip(done, listing, strict=True)] == [True] * 3
+        # What follows may be a branch; each instruction issued is the one that stands at its address.
+        assert done[0].text in listing[0]
+        for step in done:
+            assert step.text in found.disassemble(address=step.address, count=1)[0]
         assert [step.cycle for step in done] == sorted(step.cycle for step in done)
         registers = found.registers()
         named = dict(pair for step in done for pair in step.writes if pair[0] in registers)

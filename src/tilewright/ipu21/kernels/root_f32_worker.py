@@ -4,31 +4,42 @@ As in `root_worker`, but a half row is 32 bytes and taken in two quarters of fou
 columns 4 (w & 1) .. and 8 + 4 (w & 1) .. of a panel, so that a quarter follows the one before at a distance
 of 32 bytes everywhere, whatever row or half it belongs to. Per quarter a worker adds bias, residual (without
 an activation), own and remote partials into the accumulators by `f32v4acc` and takes the sums out by
-`f32v2gina`, which leaves zeros. Without an activation the first quarter's second word is stored while the
-second quarter's sums come out.
+`f32v2gina`, two at a time, which leaves zeros. Without an activation the first quarter's second word is
+stored while the second quarter's sums come out.
 
-Worker registers: as `root_frame` leaves them, $m11 scratch between panels; $a0:3 loads and work, $a4:7 sums.
+Worker registers: as `root_frame` leaves them, $m11 factors of the activation or, between panels, scratch.
+Pairs: $a0:3 loads and work, $a4:5 sums, $a6:7 sums or factors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..machine.timing import MULTI_SLOT
-from .root_frame import CONSTANT, NONE, TANH, WIDE, Member, load_lines, next_lines, start_lines
+from .root_frame import EXACT, NONE, TANH, WIDE, Member, load_lines, next_lines, start_lines
 from .text import bundle, worker
 
 LINEAR = np.float32(2 * np.sqrt(2 / np.pi))
 CUBIC = np.float32(2 * np.sqrt(2 / np.pi) * 0.044715)
-"""Factors of the gate sigm(x (LINEAR + CUBIC x^2))."""
+"""Factors of the tanh form's gate sigm(x (LINEAR + CUBIC x^2))."""
+LIMIT = np.float32(30.25)
+POLYNOMIAL = tuple(
+    np.float32(value)
+    for value in (
+        *(1.59577167, 7.26604602e-02, -5.97481741e-05, -1.12801074e-04),
+        *(8.35075457e-06, -3.04488476e-07, 5.27066478e-09, -2.77896990e-11),
+    )
+)
+"""The exact form's gate is sigm(x p(min(x^2, LIMIT))) with these coefficients of p, lowest first: fitted to
+ln(Phi(x) / Phi(-x)) / x, Phi the normal distribution, for equal errors of the result up to x = 5.5."""
 
 _ACCUMULATE = "f32v4acc $a0:3"
 _TAKE_OUT = ("f32v2gina $a4:5, $azeros, 0", "f32v2gina $a6:7, $azeros, 0")
 _STORE = ("st64step $a4:5, $mzero, $m2+=, 1", "st64step $a6:7, $mzero, $m2+=, 3")
+_LAST_STORE = "st64step $a4:5, $mzero, $m2+=, 3"
 
 
 @dataclass(frozen=True)
@@ -38,14 +49,10 @@ class SingleMember(Member):
     family: ClassVar[str] = "root_f32"
     row_bytes: ClassVar[int] = 64
 
-    @property
-    def constants(self) -> Sequence[int]:
-        return () if self.activation == NONE else (int(CUBIC.view(np.uint32)), int(LINEAR.view(np.uint32)))
-
 
 MEMBERS = tuple(
     SingleMember(bias, residual, activation)
-    for activation in (NONE, TANH)
+    for activation in (NONE, TANH, EXACT)
     for bias in (False, True)
     for residual in (False, True)
 )
@@ -95,38 +102,48 @@ def _row(member: SingleMember, way: str, label: str) -> list[str]:
 
 
 def _activated(member: SingleMember, way: str, quarter: int) -> list[str]:
-    """A quarter with its activation."""
-    constants = [f"ld32 ${register}, $m10, $mzero, {CONSTANT + i}" for i, register in enumerate(("a2", "a3"))]
-    first, second = _gate("$a4:5"), _gate("$a6:7")
-    second[1] = (_STORE[0], second[1][1])
-    if member.residual:
-        for lines, step in ((first, 1), (second, 3)):
-            lines[4] = (f"ld64step $a2:3, $mzero, $m9+=, {step}", lines[4][1])
-        first.append((constants[0], "f32v2add $a4:5, $a4:5, $a2:3"))
-        second.append(("nop", "f32v2add $a6:7, $a6:7, $a2:3"))
-        second[0] = (constants[1], second[0][1])
-    return [
-        *_sum(member, way, quarter, False),
-        *map(bundle, constants, _TAKE_OUT),
-        *(bundle(*pair) for pair in (*first, *second)),
-        bundle(_STORE[1]),
-    ]
+    """A quarter with its activation, two elements at a time in $a4:5."""
+    lines = _sum(member, way, quarter, False)
+    for store, step in (("nop", 1), (_STORE[0], 3)):
+        gate = [(store, _TAKE_OUT[0]), *_gate(member.activation)]
+        if member.residual:
+            gate[-2] = (f"ld64step $a0:1, $mzero, $m9+=, {step}", gate[-2][1])
+            gate.append(("nop", "f32v2add $a4:5, $a4:5, $a0:1"))
+        lines += [bundle(*pair) for pair in gate]
+    return [*lines, bundle(_LAST_STORE)]
 
 
-def _gate(x: str) -> list[tuple[str, str]]:
-    """(main, aux) of the activation of two elements; $a2 and $a3 hold the factors, $a0:1 is free."""
-    return [
-        ("nop", auxiliary)
-        for auxiliary in (
-            f"f32v2mul $a0:1, {x}, {x}",
-            "f32v2mul $a0:1, $a2:B, $a0:1",
-            "f32v2add $a0:1, $a3:B, $a0:1",
-            f"f32v2mul $a0:1, $a0:1, {x}",
-            "f32sigm $a0, $a0",
-            "f32sigm $a1, $a1",
-            f"f32v2mul {x}, {x}, $a0:1",
-        )
-    ]
+def _gate(activation: str) -> list[tuple[str, str]]:
+    """(main, aux) of the activation of $a4:5; uses $a0:3 and $a6:7."""
+
+    def factors(word: int) -> str:
+        return f"ld64 $a6:7, $m11, $mzero, {word}"
+
+    lines = [(factors(0), "f32v2mul $a0:1, $a4:5, $a4:5")]
+    if activation == TANH:
+        lines += [("nop", "f32v2mul $a2:3, $a6:B, $a0:1"), ("nop", "f32v2add $a2:3, $a7:B, $a2:3")]
+    else:
+        lines += [(factors(1), "f32v2min $a0:1, $a0:1, $a6:7"), ("nop", "f32v2mul $a2:3, $a6:B, $a0:1")]
+        for index in range(1, len(POLYNOMIAL)):
+            more = index % 2 == 1 and index + 1 < len(POLYNOMIAL)
+            main = factors((index + 3) // 2) if more else "nop"
+            lines.append((main, f"f32v2add $a2:3, $a{6 + index % 2}:B, $a2:3"))
+            if index + 1 < len(POLYNOMIAL):
+                lines.append(("nop", "f32v2mul $a2:3, $a2:3, $a0:1"))
+    ends = ("f32v2mul $a2:3, $a2:3, $a4:5", "f32sigm $a2, $a2", "f32sigm $a3, $a3")
+    return [*lines, *(("nop", auxiliary) for auxiliary in (*ends, "f32v2mul $a4:5, $a4:5, $a2:3"))]
+
+
+def _factors(activation: str) -> list[str]:
+    """What $m11 points to, in the order of use."""
+    values = [CUBIC, LINEAR] if activation == TANH else [LIMIT, LIMIT, *reversed(POLYNOMIAL)]
+    words = [f".word {int(value.view(np.uint32)):#x}" for value in values]
+    return [".balign 8", ".Lroot_factors:", *words]
+
+
+def _panel(member: SingleMember, label: str) -> list[str]:
+    """In front of the rows of a panel."""
+    return [f"{label}_panel:", *([bundle("setzi $m11, .Lroot_factors")] if member.activation != NONE else [])]
 
 
 def worker_lines(member: SingleMember) -> list[str]:
@@ -134,9 +151,10 @@ def worker_lines(member: SingleMember) -> list[str]:
     lines = []
     for way in member.ways:
         label = f".Lroot_{way}"
-        body = [f"{label}_panel:", *_row(member, way, label), *next_lines(member, label)]
+        body = [*_panel(member, label), *_row(member, way, label), *next_lines(member, label)]
         lines += worker(label, [*start_lines(member), *body])
-    return [*lines, ".Lroot_exit:", "exitz $m15"]
+    factors = _factors(member.activation) if member.activation != NONE else []
+    return [*lines, ".Lroot_exit:", "exitz $m15", *factors]
 
 
 def start_slots(member: SingleMember) -> int:
@@ -147,6 +165,11 @@ def start_slots(member: SingleMember) -> int:
 def next_slots(member: SingleMember) -> int:
     """Slots between two panels."""
     return len(next_lines(member, ""))
+
+
+def panel_slots(member: SingleMember) -> int:
+    """Slots of a panel beside those of its rows, the jump to the next one included."""
+    return len(_panel(member, "")) - 1 + next_slots(member)
 
 
 def row_slots(member: SingleMember, way: str) -> int:

@@ -53,7 +53,7 @@ class Member:
 
     @property
     def constants(self) -> Sequence[int]:
-        """What the supervisor leaves at `CONSTANT`."""
+        """What the supervisor leaves at `CONSTANT`, below 2^20."""
         return ()
 
     @property

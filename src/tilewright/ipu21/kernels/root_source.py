@@ -166,10 +166,7 @@ def _head(variant: Member) -> list[str]:
     ]
     for index, value in enumerate(variant.constants):
         name = f"%constant{index}"
-        lines.append(f"setzi {name}, {value & 0xFFFFF:#x}")
-        if value >> 20:
-            lines.append(f"or {name}, {name}, {value & 0xFFF00000:#x}")
-        lines.append(_store(name, variant.shared(CONSTANT + index)))
+        lines += [f"setzi {name}, {value:#x}", _store(name, variant.shared(CONSTANT + index))]
     return [*lines, *choose()]
 
 

@@ -10,4 +10,13 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+# Many more, and others at every run: for campaigns, by --hypothesis-profile.
+settings.register_profile(
+    "campaign",
+    max_examples=2500,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 settings.load_profile("deterministic")

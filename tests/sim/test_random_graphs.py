@@ -1,7 +1,13 @@
-"""Random graphs of awkward shapes on random tile counts, with every read of unwritten memory an error.
+"""Random graphs of all operators and awkward shapes on random tile counts, with every read of unwritten memory
+an error.
 
-Every value is an output, so each operator is judged on its own: its reference gets the operands the chip
-really had, and the chip's result must lie within the operator's tolerance.
+In one half every value is an output, so each operator is judged on its own: its reference gets the operands
+the chip really had, and the chip's result must lie within the operator's tolerance. In the other half values
+are overwritten once nobody needs them, and the whole graph is held to what noise does to it.
+
+By default some 200 graphs, the same at every run. Thousands, others at every run:
+
+    pytest tests/sim/test_random_graphs.py --hypothesis-profile=campaign --hypothesis-seed=random -x
 """
 
 from __future__ import annotations
@@ -14,10 +20,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support.judging import judge, judge_whole
+from support.random_graphs import RandomGraph, random_graphs
 
 import tilewright as tw
 from tilewright.graph import Graph
-from tilewright.operators import operator
 
 pytestmark = pytest.mark.sim
 
@@ -27,6 +34,12 @@ SIZES = st.sampled_from(
     [1, 2, 3, 5, 7, 13, 15, 16, 17, 18, 19, 29, 31, 32, 33, 48, 53, 64, 97, 101, 127, 160]
 )
 TILES = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 13, 16, 29, 64, 97])
+WIDE = (1, 3, 8, 15, 16, 17, 31, 32, 33, 48, 64)
+
+
+def examples(count: int) -> settings:
+    """So many graphs, and as many times more as the profile in force has more than usual."""
+    return settings(max_examples=max(1, count * settings().max_examples // 100))
 
 
 def run(graph: Graph, inputs: Mapping[str, Array], tiles: int) -> dict[str, Array]:
@@ -40,23 +53,31 @@ def run(graph: Graph, inputs: Mapping[str, Array], tiles: int) -> dict[str, Arra
     return first
 
 
-def judge(graph: Graph, inputs: Mapping[str, Array], results: Mapping[str, Array], splits: int) -> None:
-    """Each operation against its reference on the operands the chip had."""
-    held: dict[int, Any] = {value.id: inputs[value.name] for value in graph.inputs}
-    held |= {value.id: data for value, data in graph.constants}
-    names = {value.id: name for name, value in graph.outputs}
-    for operation in graph.operations:
-        rule = operator(operation.name)
-        operands = [held[value.id] for value in operation.operands]
-        expected = rule.reference(operation.attributes, *operands)
-        found = results[names[operation.result.id]]
-        options = {"splits": splits} if operation.name == "matmul" else {}
-        violation = rule.tolerance(operation.attributes, *operands, **options).violation(found, expected)
-        assert violation is None, f"{operation}: {violation}"
-        held[operation.result.id] = found
+@examples(80)
+@given(example=random_graphs(max_operations=6, every_value_is_output=True), tiles=st.integers(1, 40))
+def test_every_operation_of_a_random_graph(example: RandomGraph, tiles: int) -> None:
+    results = run(example.graph, example.inputs, tiles)
+    judge(example.graph, example.inputs, results, splits=tiles)
 
 
-@settings(max_examples=60)
+@examples(60)
+@given(example=random_graphs(max_operations=8), tiles=st.integers(1, 40))
+def test_random_graphs_whose_values_are_overwritten(example: RandomGraph, tiles: int) -> None:
+    results = run(example.graph, example.inputs, tiles)
+    judge_whole(example.graph, example.inputs, results, splits=tiles)
+
+
+@examples(12)
+@given(
+    example=random_graphs(max_operations=4, sizes=WIDE, max_elements=16384, every_value_is_output=True),
+    tiles=st.integers(1, 100),
+)
+def test_random_graphs_of_wider_values(example: RandomGraph, tiles: int) -> None:
+    results = run(example.graph, example.inputs, tiles)
+    judge(example.graph, example.inputs, results, splits=tiles)
+
+
+@examples(25)
 @given(m=SIZES, k=SIZES, n=SIZES, tiles=TILES, seed=st.integers(0, 2**32 - 1))
 def test_products_of_awkward_shapes(m: int, k: int, n: int, tiles: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
@@ -98,7 +119,7 @@ def _shared_operand(x: Any, w: Array, extra: dict[str, Array]) -> dict[str, Any]
     return {"a": a, "b": b, "y": a + b}
 
 
-@settings(max_examples=60)
+@examples(25)
 @given(
     build=st.sampled_from([_bias, _residual, _broadcasts, _two_products, _shared_operand]),
     m=SIZES,
@@ -133,26 +154,6 @@ def test_small_networks(
     }
     graph = tw.trace(lambda x: build(x, w, extra), x=tw.TensorType((m, k)))
     judge(graph, {"x": x}, run(graph, {"x": x}, tiles), splits=tiles)
-
-
-@settings(max_examples=15)
-@given(m=SIZES, k=SIZES, n=SIZES, tiles=TILES, seed=st.integers(0, 2**32 - 1))
-def test_values_computed_in_place(m: int, k: int, n: int, tiles: int, seed: int) -> None:
-    """Without outputs in between, operations overwrite their operands; the result stays near NumPy's."""
-    generator = np.random.default_rng(seed)
-    x = generator.standard_normal((m, k)).astype(np.float32)
-    w = (generator.standard_normal((k, n)) / np.sqrt(k)).astype(np.float32)
-    v = (generator.standard_normal((n, n)) / np.sqrt(n)).astype(np.float32)
-    bias = generator.standard_normal(n).astype(np.float32)
-
-    def network(x: Any) -> Any:
-        h = tw.ops.gelu(x @ w + bias)
-        return tw.ops.gelu(h @ v + bias) + h
-
-    graph = tw.trace(network, x=tw.TensorType((m, k)))
-    (found,) = run(graph, {"x": x}, tiles).values()
-    expected = network(x)
-    np.testing.assert_allclose(found, expected, atol=0.01 * (1 + float(np.abs(expected).max())))
 
 
 def test_higher_ranks_are_matrices() -> None:

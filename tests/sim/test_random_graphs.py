@@ -1,5 +1,4 @@
-"""Random graphs of all operators and awkward shapes on random tile counts, with every read of unwritten memory
-an error.
+"""Random graphs of all operators and awkward shapes on random tile counts; reading unwritten memory is an error.
 
 In one half every value is an output, so each operator is judged on its own: its reference gets the operands
 the chip really had, and the chip's result must lie within the operator's tolerance. In the other half values
@@ -20,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support.judging import judge, judge_whole
-from support.random_graphs import RandomGraph, random_graphs
 
 import tilewright as tw
+from support.judging import judge, judge_whole
+from support.random_graphs import RandomGraph, random_graphs
 from tilewright.graph import Graph
 
 pytestmark = pytest.mark.sim

@@ -1,4 +1,4 @@
-"""Random graphs of all operators and awkward shapes on random tile counts; reading unwritten memory is an error.
+"""Random graphs of all operators, awkward shapes, random tile counts; reading unwritten memory is an error.
 
 In one half every value is an output, so each operator is judged on its own: its reference gets the operands
 the chip really had, and the chip's result must lie within the operator's tolerance. In the other half values

@@ -49,11 +49,10 @@ def choose() -> list[str]:
     are to be shared.
     """
     return [
-        f"setzi %third, {THIRD}",
         "add %groups, %panels, 2",
         "add %chunk, %rows, 2",
-        "mul %groups, %groups, %third",
-        "mul %chunk, %chunk, %third",
+        f"mul %groups, %groups, {THIRD}",
+        f"mul %chunk, %chunk, {THIRD}",
         "add %longer, %rows, 1",
         "shr %groups, %groups, 16",
         "shr %chunk, %chunk, 16",

@@ -47,19 +47,33 @@ def _store(register: str, word: int) -> str:
     return f"st32 {register}, $m11, $mzero, {word}"
 
 
-def _frames(variant: Member) -> list[str]:
-    """Pointers of the six workers, from the first's and bytes from pair to pair %dense, %along, %wider."""
-    fields = [(OUT, "out", "%dense"), (OWN, "own", "%along")] + [(BIAS, "bias", "%wider")] * variant.bias
+def _pointers(variant: Variant) -> list[tuple[int, str]]:
+    """Words of a worker's frame that hold addresses, and the names of the first worker's."""
+    return [(OUT, "%out"), (OWN, "%own")] + [(BIAS, "%bias")] * variant.bias
+
+
+def _first_frames(variant: Variant) -> list[str]:
+    """Pointers of the first pair of workers, and of all to the shared frame."""
     lines = []
-    for word, name, along in fields:
-        lines += [f"ld32 %{name}, $m11, $mzero, {word}", f"add %{name}_upper, %{name}, 16"]
-        for pair in range(3):
-            for half, pointer in enumerate((f"%{name}", f"%{name}_upper")):
-                lines.append(_store(pointer, (2 * pair + half) * variant.words + word))
-                if pair < 2:
-                    lines.append(f"add {pointer}, {pointer}, {along}")
+    for word, name in _pointers(variant):
+        lines += [_store(name, word), f"add {name}_upper, {name}, 16"]
+        lines.append(_store(f"{name}_upper", variant.words + word))
     lines.append(f"add %shared, $m11, {4 * variant.shared(0)}")
     return lines + [_store("%shared", index * variant.words + SHARED) for index in range(6)]
+
+
+def _frames(variant: Variant) -> list[str]:
+    """Pointers of the other two pairs, which lie %dense, %along, %wider bytes apart."""
+    lines = []
+    for (word, name), along in zip(_pointers(variant), ("%dense", "%along", "%wider"), strict=False):
+        lines += [f"ld32 {name}, $m11, $mzero, {word}", f"add {name}, {name}, {along}"]
+        lines.append(f"add {name}_upper, {name}, 16")
+        for pair in (1, 2):
+            for half, pointer in enumerate((name, f"{name}_upper")):
+                lines.append(_store(pointer, (2 * pair + half) * variant.words + word))
+                if pair == 1:
+                    lines.append(f"add {pointer}, {pointer}, {along}")
+    return lines
 
 
 def _counts(variant: Member, pair: int, rows: str, panels: str, jump: str) -> list[str]:
@@ -111,12 +125,11 @@ def _by_panel(variant: Member) -> list[str]:
         "mul %more, %more, 3",
         _store("%more", variant.shared(MORE)),
         "add %rows, %rows, -1",
-        f"setzi %third, {THIRD}",
     ]
     for pair in range(3):
         lines += [
             f"add %panels{pair}, %panels, {2 - pair}",
-            f"mul %panels{pair}, %panels{pair}, %third",
+            f"mul %panels{pair}, %panels{pair}, {THIRD}",
             f"shr %panels{pair}, %panels{pair}, 16",
             f"add %panels{pair}, %panels{pair}, -1",
             *_counts(variant, pair, "%rows", f"%panels{pair}", "%jump"),
@@ -175,14 +188,13 @@ def _supervisor(variant: Member) -> tuple[tuple[str, ...], ...]:
     """From the arguments to the workers' end: the head, rows shared, panels shared."""
     pinned = {"%rows": "$m0", "%panels": "$m1", "%chunk": "$m7", "%stride": "$m8", "%panelwise": "$m6"}
     names = re.compile("|".join(rf"{name}\b" for name in pinned))
-    pointers = {"%out": OUT, "%own": OWN} | ({"%bias": BIAS} if variant.bias else {})
     head = [
         f"add $m11, $m11, -{variant.frame_bytes}",
         "shl $m0, $m7, 16",
         "shr $m0, $m0, 16",
         "shr $m1, $m7, 16",
         _store("%return", variant.shared(RETURN)),
-        *(_store(name, word) for name, word in pointers.items()),
+        *_first_frames(variant),
         *(names.sub(lambda match: pinned[match[0]], line) for line in _head(variant)),
     ]
     given = {

@@ -54,7 +54,12 @@ def share_lines(symbol: str, aux: Iterable[str] = ()) -> list[str]:
 
 
 def words_kernel(
-    symbol: str, arguments: Iterable[str], count: str, lines: Iterable[str], aux: Iterable[str] = ()
+    symbol: str,
+    arguments: Iterable[str],
+    count: str,
+    lines: Iterable[str],
+    aux: Iterable[str] = (),
+    head: Iterable[str] = (),
 ) -> str:
     """Text of a kernel whose workers share the words.
 
@@ -63,11 +68,13 @@ def words_kernel(
         count: register with the number of words; 0 returns at once.
         lines: worker code behind `share_lines`. `.L<symbol>_exit` follows it.
         aux: see `share_lines`.
+        head: supervisor code in front.
     """
     passed = list(arguments)
     return section(
         symbol,
         [
+            *head,
             f"brz {count}, .L{symbol}_return",
             f"add $m0, {count}, 5",
             f"setzi $m1, {SIXTH}",

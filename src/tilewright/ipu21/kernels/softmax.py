@@ -108,8 +108,8 @@ def _reference_row(scores: Halves, valid: int) -> tuple[Halves, np.float32, np.f
         lanes = lanes + wide[column : column + 8]
     for column in range(whole, valid, 4):
         lanes[:4] = lanes[:4] + wide[column : column + 4]
-    pairs = lanes.reshape(4, 2)
-    sums = ((pairs[0] + pairs[1]) + pairs[2]) + pairs[3]
+    four = lanes[:4] + lanes[4:]
+    sums = four[:2] + four[2:]
     return p, np.float32(largest), np.float32(sums[0] + sums[1])
 
 

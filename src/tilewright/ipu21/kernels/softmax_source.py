@@ -96,8 +96,7 @@ ZERO_PANEL = [bundle(_store("$azeros", step)) for step in ("1", "1", "1", "$m9")
 
 BEFORE_FIRST = [
     bundle(f"ld64 $a4:5, $mvertex_base, $mzero, {NOTHING // 2}"),
-    bundle(f"ld64 $a2:3, $mvertex_base, $mzero, {NOTHING // 2}"),
-    bundle("mov $m7, $m0"),
+    bundle("mov $m7, $m0", "or64 $a2:3, $a4:5, $a4:5"),
     bundle(f"rpt $m4, {len(FIRST_PANEL) - 1}"),
 ]
 BETWEEN = [
@@ -105,16 +104,14 @@ BETWEEN = [
     bundle("mov $m8, $m1", "f16tof32 $a5, $a4"),
     bundle("st32step $a5, $mzero, $m2+=, 1", "f16v2sub $a4, $azero, $a4"),
     bundle("setzi $m10, 0", "or64 $a0:1, $azeros, $azeros"),
-    bundle("nop", "or64 $a2:3, $azeros, $azeros"),
-    bundle(f"rpt $m4, {len(SECOND_PANEL) - 1}"),
+    bundle(f"rpt $m4, {len(SECOND_PANEL) - 1}", "or64 $a2:3, $azeros, $azeros"),
 ]
-_PAIR = "f32v2gina $a2:3, $azeros, 0"
-_ADD = "f32v2add $a0:1, $a0:1, $a2:3"
+_FIRST_LANES = "f32v2gina $a0:1, $azeros, 0"
+_NEXT_LANES = "f32v2gina $a2:3, $azeros, 0"
 ENDING = [
-    bundle("add $m0, $m0, 192", _PAIR),
-    bundle("add $m1, $m1, 192", _ADD),
-    bundle("add $m3, $m3, -6", _PAIR),
-    bundle("nop", _ADD),
+    bundle("add $m0, $m0, 192", _FIRST_LANES),
+    bundle("add $m1, $m1, 192", _NEXT_LANES),
+    bundle("add $m3, $m3, -6", "f32v2add $a0:1, $a0:1, $a2:3"),
     bundle("nop", "f32add $a0, $a0, $a1"),
     bundle("st32step $a0, $mzero, $m2+=, 11"),
 ]
@@ -200,9 +197,9 @@ def _worker(symbol: str, causal: bool) -> list[str]:
         bundle(f"brz $m5, {label}_sum"),
         *_tail(symbol, SECOND_TAIL),
         f"{label}_sum:",
-        bundle(f"ld32 $m7, $mvertex_base, $mzero, {PANELS}", "f32v2gina $a0:1, $azeros, 0"),
-        bundle("sub $m7, $m7, $m4", _PAIR),
-        bundle(f"brz $m7, {label}_ending", _ADD),
+        bundle(f"ld32 $m7, $mvertex_base, $mzero, {PANELS}", _FIRST_LANES),
+        bundle("sub $m7, $m7, $m4", _NEXT_LANES),
+        bundle(f"brz $m7, {label}_ending", "f32v4acc $a0:3"),
         *_zeros(symbol),
         f"{label}_ending:",
         *ENDING,

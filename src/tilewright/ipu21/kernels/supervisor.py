@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -13,6 +14,8 @@ _PLACE = re.compile(r"^(?:ld|st)32 [^,]*, (\$m11, \$mzero, \d+)$")
 _KEEPS = ("movnz ",)
 """Instructions that also read what they write."""
 _NEVER = 1 << 30
+_SHAKE = 12
+"""Cycles by which a seed may raise an instruction's rank."""
 
 
 class _Instruction:
@@ -30,7 +33,7 @@ class _Instruction:
 
 
 def schedule(
-    lines: Sequence[str], pool: Sequence[str] = (), given: Mapping[str, str] | None = None
+    lines: Sequence[str], pool: Sequence[str] = (), given: Mapping[str, str] | None = None, *, seed: int = 0
 ) -> list[str]:
     """The instructions in an order that keeps their meaning and issues early what others wait for.
 
@@ -40,6 +43,8 @@ def schedule(
 
     Args:
         given: names that have a value at the start, and the register it is in; the register joins the pool.
+        seed: shakes the ranking of instructions unless 0: where registers are short, some seed gives a better
+            order than the plain ranking.
 
     Raises ValueError if the pool is too small.
     """
@@ -49,6 +54,9 @@ def schedule(
     for later in reversed(range(len(work))):
         for earlier, wait in before[later].items():
             height[earlier] = max(height[earlier], height[later] + wait)
+    if seed:
+        shaken = random.Random(seed)
+        height = [rank + shaken.randrange(_SHAKE) for rank in height]
     tries = [_ordered(work, before, height, pool, given or {}, spare) for spare in range(5)]
     found = [attempt for attempt in tries if attempt]
     if not found:

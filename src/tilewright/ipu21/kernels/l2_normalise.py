@@ -52,7 +52,7 @@ def cycles(rows: Any, panels: Any, parts: Any, **_: Any) -> Any:
     waits = MULTI_SLOT["f32sqrt"] + MULTI_SLOT["f32oox"] - 2
     row = len([*_BEGIN, *_END]) + waits + len(PANEL) * (panels - 1) + parts - 1
     slots = len(_START) + 1 + ceil_div(rows, WORKER_SLOTS) * row
-    idle = np.where(rows > 0, 9, 7)
+    idle = np.where(rows > 0, 8, 6)
     base = call_cycles(supervisor(".Ll2_normalise"))
     return base + WORKER_SLOTS * np.where((rows > 0) & (panels > 0), slots, idle)
 

@@ -33,7 +33,7 @@ from .text import bundle, section, worker
 
 SYMBOL = "normalise_f16"
 
-OUT, X, SUMS, AFFINE, ROW_COUNT, PANEL_COUNT, PARTS, INVERSE, EPSILON, JUMP, BETWEEN = range(11)
+OUT, X, SUMS, AFFINE, LAST_ROW, PANEL_COUNT, PARTS, INVERSE, EPSILON, JUMP, BETWEEN = range(11)
 LIMIT, SUMS_STEP, AFFINE_STEP = range(11, 14)
 FRAME_BYTES = 56
 FEW = 3
@@ -50,9 +50,8 @@ def begin(exit_label: str) -> list[str]:
     return [
         "get $m0, $WSR",
         "and $m0, $m0, 7",
-        argument(ROW_COUNT, "$m3"),
+        argument(LAST_ROW, "$m3"),
         "sub $m3, $m3, $m0",
-        "add $m3, $m3, -1",
         f"brneg $m3, {exit_label}",
         argument(PANEL_COUNT, "$m4"),
         f"brneg $m4, {exit_label}",
@@ -232,7 +231,8 @@ def frame_lines() -> list[str]:
         "add %jump, %jump, -3",
         "shr %panels, %shape, 16",
         "add %panels, %panels, -1",
-        frame("%rows", ROW_COUNT),
+        "add %last, %rows, -1",
+        frame("%last", LAST_ROW),
     ]
 
 
@@ -295,7 +295,7 @@ def cycles(rows: Any, panels: Any, parts: Any, **_: Any) -> Any:
     few_slots = len(_FEW) + 1 + wait + len(_FEW_PANEL) * np.where(lone, -1, panels - 2) + parts - 1
     slots = np.where(rows <= FEW, few_slots, len(_START) + 1 + ceil_div(rows, WORKER_SLOTS) * row)
     # Without panels it is the way of many rows.
-    idle = np.where(rows > 0, 9, 7)
+    idle = np.where(rows > 0, 8, np.where(panels > 0, 7, 6))
     base = call_cycles(supervisor(".Lnormalise"))
     return base + WORKER_SLOTS * np.where((rows > 0) & (panels > 0), slots, idle)
 

@@ -65,7 +65,7 @@ def cycles(rows: Any, panels: Any, valid: Any) -> Any:
     return supervisor_cycles(SYMBOL, False) + WORKER_SLOTS * np.where(rows > 0, slots, NO_ROW_SLOTS)
 
 
-NO_ROW_SLOTS = 7
+NO_ROW_SLOTS = 6
 """Slots of a worker without rows."""
 
 

@@ -157,7 +157,6 @@ def start(symbol: str, causal: bool) -> list[str]:
         bundle("and $m0, $m0, 7", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
         f"ld32 $m3, $mvertex_base, $mzero, {ROWS}",
         "sub $m3, $m3, $m0",
-        "add $m3, $m3, -1",
         f"brneg $m3, .L{symbol}_exit",
         "shl $m1, $m0, 5",
         "shl $m2, $m0, 3",
@@ -230,6 +229,7 @@ def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
         "shr %rows, %rows, 16",
         "add %jump, %jump, -3",
         "shr %panels, $m5, 16",
+        "add %rows, %rows, -1",
         _frame("%rows", ROWS),
         _frame("%jump", JUMP),
         _frame("%panels", PANELS),

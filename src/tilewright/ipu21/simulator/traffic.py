@@ -108,70 +108,67 @@ def collect(parties: Sequence[Party], release: int) -> Traffic:
     if not logs:
         return Traffic(release, parties, party, np.zeros(0, RUN))
     log, tile = joined(logs), np.concatenate(tiles)
-    runs = _runs(log[log["kind"] == SEND], tile[log["kind"] == SEND], release)
+    # One array per field: half of the time, against strides through records.
+    columns = {name: log[name].astype(np.int64) for name in log.dtype.names or ()}
+    columns["event"] = columns["clock"] - release
+    runs = _runs(columns, tile)
     traffic = Traffic(release, parties, party, runs)
     if len(runs):
-        traffic.mux = _changes(log, tile, MUX, release, parties, [p.mux for p in parties])
-        traffic.mux_pair = _changes(log, tile, MUXPAIR, release, parties, [p.mux_pair for p in parties])
-        traffic.format = _changes(log, tile, FORMAT, release, parties, [p.format for p in parties])
-    traffic.pointer = _changes(log, tile, POINTER, release, [], [])
+        traffic.mux = _changes(columns, tile, MUX, parties, [p.mux for p in parties])
+        traffic.mux_pair = _changes(columns, tile, MUXPAIR, parties, [p.mux_pair for p in parties])
+        traffic.format = _changes(columns, tile, FORMAT, parties, [p.format for p in parties])
+    traffic.pointer = _changes(columns, tile, POINTER, [], [])
     return traffic
 
 
+Columns = dict[str, NDArray[np.int64]]
+"""Logs field by field; `event` is the clock relative to event 0."""
+
+
 def _changes(
-    log: NDArray[np.void],
-    tile: NDArray[np.int64],
-    kind: int,
-    release: int,
-    parties: Sequence[Party],
-    initial: Sequence[int],
+    log: Columns, tile: NDArray[np.int64], kind: int, parties: Sequence[Party], initial: Sequence[int]
 ) -> NDArray[np.void]:
     """The changes of one register, with a first one BEFORE the phase per member of `parties`."""
-    chosen = log["kind"] == kind
+    chosen = np.flatnonzero(log["kind"] == kind)
     first = sum(len(p.members) for p in parties)
-    changes = np.zeros(first + int(chosen.sum()), CHANGE)
+    tiles, events, values = (np.empty(first + len(chosen), np.int64) for _ in range(3))
     if parties:
-        changes["tile"][:first] = np.concatenate([p.members for p in parties])
-        changes["value"][:first] = np.repeat(np.asarray(initial, np.int64), [len(p.members) for p in parties])
-        changes["event"][:first] = BEFORE
-    changes["tile"][first:] = tile[chosen]
-    changes["event"][first:] = log["clock"][chosen] - release
-    changes["value"][first:] = log["value"][chosen]
-    changes["pc"][first:] = log["pc"][chosen]
-    order = np.argsort(key(changes["tile"], changes["event"]), kind="stable")
-    return changes[order]
+        tiles[:first] = np.concatenate([p.members for p in parties])
+        values[:first] = np.repeat(np.asarray(initial, np.int64), [len(p.members) for p in parties])
+        events[:first] = BEFORE
+    tiles[first:], events[first:], values[first:] = tile[chosen], log["event"][chosen], log["value"][chosen]
+    order = np.argsort(key(tiles, events), kind="stable")
+    changes = np.zeros(len(tiles), CHANGE)
+    changes["tile"], changes["event"], changes["value"] = tiles[order], events[order], values[order]
+    changes["pc"] = np.concatenate([np.zeros(first, np.int64), log["pc"][chosen]])[order]
+    return changes
 
 
-def _runs(log: NDArray[np.void], tile: NDArray[np.int64], release: int) -> NDArray[np.void]:
+def _runs(log: Columns, tile: NDArray[np.int64]) -> NDArray[np.void]:
     """Sends that drive a direction, with continuations joined to the send they continue."""
-    driven = (log["control"] & DIRECTIONS) != 0
-    log, tile = log[driven], tile[driven]
-    runs = np.zeros(len(log), RUN)
-    runs["source"], runs["event"] = tile, log["clock"] - release
-    runs["items"], runs["address"] = log["count"], log["value"]
-    runs["control"], runs["pc"] = log["control"], log["pc"]
-    runs = runs[np.argsort(key(runs["source"], runs["event"]), kind="stable")]
-    if not len(runs):
-        return runs
-    end = runs["event"] + runs["items"]
-    size = np.where(runs["control"] & PAIRED, 8, 4)
-    same = runs["source"][1:] == runs["source"][:-1]
-    clash = same & (runs["event"][1:] < end[:-1])
+    driven = np.flatnonzero((log["kind"] == SEND) & ((log["control"] & DIRECTIONS) != 0))
+    if not len(driven):
+        return np.zeros(0, RUN)
+    driven = driven[np.argsort(key(tile[driven], log["event"][driven]), kind="stable")]
+    source, event, items = tile[driven], log["event"][driven], log["count"][driven]
+    address, control, pc = log["value"][driven], log["control"][driven], log["pc"][driven]
+    end = event + items
+    same = source[1:] == source[:-1]
+    clash = same & (event[1:] < end[:-1])
     if clash.any():
         at = int(np.argmax(clash)) + 1
         raise SimulationError(
             "two sends of one tile overlap in time",
-            tile=int(runs["source"][at]),
-            address=int(runs["pc"][at]),
-            event=int(runs["event"][at]),
+            tile=int(source[at]),
+            address=int(pc[at]),
+            event=int(event[at]),
         )
-    joined = (
-        same
-        & (runs["event"][1:] == end[:-1])
-        & (runs["control"][1:] == runs["control"][:-1])
-        & (runs["address"][1:] == runs["address"][:-1] + runs["items"][:-1] * size[:-1])
-    )
-    first = np.flatnonzero(np.concatenate([[True], ~joined]))
-    merged = runs[first]
-    merged["items"] = np.add.reduceat(runs["items"], first)
-    return merged
+    size = np.where(control & PAIRED, 8, 4)
+    continues = same & (event[1:] == end[:-1]) & (control[1:] == control[:-1])
+    continues &= address[1:] == address[:-1] + items[:-1] * size[:-1]
+    first = np.flatnonzero(np.concatenate([[True], ~continues]))
+    runs = np.zeros(len(first), RUN)
+    runs["source"], runs["event"], runs["address"] = source[first], event[first], address[first]
+    runs["control"], runs["pc"] = control[first], pc[first]
+    runs["items"] = np.add.reduceat(items, first)
+    return runs

@@ -332,8 +332,8 @@ class Chip:
         words = [self.port.take_request(guest, sent) for guest, sent in zip(guests, sends, strict=True)]
         for group in senders:
             group.sends = NO_ITEMS
-        for group, guest, sent in zip(senders, guests, words, strict=True):
-            counted = self.port.serve(guest, sent) if len(sent) else 0
+        counts = self.port.serve_all(guests, words)
+        for group, guest, counted in zip(senders, guests, counts, strict=True):
             for address, size in guest.stored:
                 group.tile.invalidate(address, size)
             if counted:

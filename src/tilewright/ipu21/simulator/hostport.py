@@ -39,12 +39,15 @@ from tilewright.ipu21.machine.memory import (
 )
 
 from .exchange_log import joined
+from .host_packets import Pages, serve_plain, station_of
 from .translate.copies import make_copies
 
 HOST_CONTROL = 3
 """Control of every send to the host."""
 SCRATCH_PATTERN = 0xD5
 """What a closing read leaves in its destination word, whose content is undefined (assumed)."""
+
+_SCRATCH = np.full(1, SCRATCH_PATTERN * 0x01010101, np.uint32)
 
 WORD = np.dtype([("value", "<u4"), ("clock", "<i8"), ("address", "<i8"), ("pc", "<i8")])
 """A word on its way to the host: when it left, from where, and the address of its send instruction."""
@@ -187,6 +190,55 @@ class HostPort:
             self._fault(f"request {low:08x} {high:08x} names more than 46 targets", guest, sent)
         self._requests[guest.physical] = low | high << 24
         return sent[2:]
+
+    def serve_all(self, guests: Sequence[Guest], words: Sequence[NDArray[np.void]]) -> list[int]:
+        """`serve` for every tile that has sent words, in order; the words to count of each."""
+        station = station_of(
+            [guest.physical for guest in guests],
+            [guest.memory.__array_interface__["data"][0] for guest in guests],
+            [guest.waiting_at for guest in guests],
+            [len(sent) for sent in words],
+        )
+        streams = []
+        for index, (guest, sent) in enumerate(zip(guests, words, strict=True)):
+            stream = self._streams.setdefault(guest.physical, _Stream()) if len(sent) else _Stream()
+            streams.append(stream)
+            heard = guest.mux == host_mux(guest.physical) and self._permitted(guest)
+            station.usable[index] = heard and not len(stream.words)
+            station.finished[index] = stream.finished
+            station.payload_from[index] = -1 if stream.payload_from is None else stream.payload_from
+        everything = np.frombuffer(bytearray().join(sent.data for sent in words), WORD)
+        serve_plain(station, everything, self._all_pages(), _SCRATCH)
+        self.bytes_read += int(station.read.sum())
+        self.bytes_written += int(station.written.sum())
+        if station.stored:
+            for index, address, size in np.concatenate(station.stored).tolist():
+                guests[index].stored.append((address, size))
+        counted = station.counted.tolist()
+        rests = zip(
+            station.begin.tolist(),
+            station.end.tolist(),
+            station.packets.tolist(),
+            station.finished.tolist(),
+            station.payload_from.tolist(),
+            strict=True,
+        )
+        for index, (begin, end, packets, finished, payload_from) in enumerate(rests):
+            if packets:
+                stream = streams[index]
+                stream.packets += packets
+                stream.finished = finished
+                stream.payload_from = None if payload_from < 0 else payload_from
+            if begin < end:
+                counted[index] += self.serve(guests[index], everything[begin:end])
+        return counted
+
+    def _all_pages(self) -> Pages:
+        return Pages(
+            np.array([start for _, start, _ in self._pages], np.int64),
+            np.array([len(buffer) for _, _, buffer in self._pages], np.int64),
+            np.array([buffer.__array_interface__["data"][0] for _, _, buffer in self._pages], np.int64),
+        )
 
     def serve(self, guest: Guest, words: NDArray[np.void]) -> int:
         """Does every packet that the tile has sent in full. Returns the number of words to count."""

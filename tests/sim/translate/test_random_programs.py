@@ -27,4 +27,4 @@ def test_loops_repeats_and_branches(seed: int) -> None:
 def test_families_that_run_natively(family: str, seed: int) -> None:
     verdict = judge(40, 24, loops=True, first_seed=seed, family=family)
     assert verdict.failure == ""
-    assert verdict.native > verdict.programs // 10
+    assert verdict.native > verdict.programs // 20

@@ -2,8 +2,10 @@
 
 16 units in two sets of eight. Unit m multiplies the instruction's inner elements with one of its four weight
 entries and adds to its working accumulator A[2m]; the delay line A[2m+1] carries finished sums towards unit
-0 and partial sums in from unit 7 (known). Each unit sums in double precision and rounds its accumulator
-once per instruction (assumed: the width of the hardware's adder is not fully public).
+0 and partial sums in from unit 7 (known). Each unit adds up its products in double precision, adds the sum
+to its accumulator and rounds that once per instruction; in the half-precision forms a sum of zero is
+positive, as a fixed-point adder has no other (assumed: the width of the hardware's adder is not fully
+public).
 
 The flag operand holds the engines that take part in bits 5:4 (0: all four per set, 1: two, 2: one; two units
 each) and the phase in bits 3:0 (numbers are private: provisional).
@@ -33,12 +35,11 @@ def multiply_halves(
         for unit in range(first, first + units):
             entry = base + unit
             work = single_at(accumulators, 2 * unit)
-            total = single_at(accumulators, 2 * unit + 1) if phase == 0 else work
-            total += a * weights[entry]
-            total += b * weights[entry + 16]
-            total += c * weights[entry + 32]
-            total += d * weights[entry + 48]
-            accumulators[2 * unit] = total + 0.0
+            dot = a * weights[entry] + b * weights[entry + 16]
+            dot += c * weights[entry + 32]
+            dot += d * weights[entry + 48]
+            before = single_at(accumulators, 2 * unit + 1) if phase == 0 else work
+            accumulators[2 * unit] = before + dot + 0.0
             if phase == 0:
                 accumulators[2 * unit + 1] = work
     return 0
@@ -52,10 +53,10 @@ def multiply_all_halves(x0: int, x1: int, phase: int, accumulators: Singles, wei
     source = 1 if phase == 0 else 0
     for unit in range(16):
         entry = base + unit
-        total = single_at(accumulators, 2 * unit + source) + a * weights[entry]
-        total += b * weights[entry + 16]
-        total += c * weights[entry + 32]
-        total += d * weights[entry + 48]
+        dot = a * weights[entry] + b * weights[entry + 16]
+        dot += c * weights[entry + 32]
+        dot += d * weights[entry + 48]
+        total = single_at(accumulators, 2 * unit + source) + dot
         if phase == 0:
             accumulators[2 * unit + 1] = accumulators[2 * unit]
         accumulators[2 * unit] = total + 0.0

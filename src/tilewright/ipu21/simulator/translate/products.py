@@ -215,9 +215,16 @@ class ProductEmitter(AuxEmitter):
             total = delay if phase == 0 else work
             if not wide:
                 total = build.op(f"fpext {SINGLES} {total} to {DOUBLES}")
+            dot = ""
             for index, value in enumerate(inputs):
                 place = build.at("%weights", "double", 64 * phase + 16 * index + 8 * half)
-                total = self.multiply_add(value, build.load(DOUBLES, place, 8), total)
+                weights = build.load(DOUBLES, place, 8)
+                if dot:
+                    dot = self.multiply_add(value, weights, dot)
+                else:
+                    dot = build.op(f"fmul {DOUBLES} {value}, {weights}")
+            # Only this sum waits for the instruction before.
+            total = build.op(f"fadd {DOUBLES} {total}, {dot}")
             self.put_set("work", half, self._rounded(total))
             line = work if phase == 0 else delay
             leaving.append(line)

@@ -16,9 +16,7 @@ pytestmark = pytest.mark.sim
 
 def plan(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     script = "from tilewright.cli.main import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script, "plan", *arguments], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", script, "plan", *arguments], capture_output=True, text=True)
     assert done.returncode == status, done.stderr
     return done
 

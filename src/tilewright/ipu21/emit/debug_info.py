@@ -207,15 +207,16 @@ def _constant_places(
         inner = (use.row_groups.count, use.row_groups.width, use.row_groups.padded) if use.row_groups else ()
         rows = (position, 1, 1, 1) if use.stacked else (0, *(inner or (1, height, height)))
         leading = (use.iterations,) if use.broadcast and use.iterations > 1 else ()
+        across = (0 if use.stacked else column, *columns)
         if name:
             yield ConstantInfo(
                 binding,
                 name,
                 shapes.get(name, ()),
                 use.iterations,
-                rows,
-                (0 if use.stacked else column, *columns),
-                use.transposed,
+                across if use.turned else rows,
+                rows if use.turned else across,
+                use.transposed != use.turned,
                 (*leading, *use.broadcast),
             )
         column += columns[0] * columns[2]

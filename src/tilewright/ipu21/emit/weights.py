@@ -66,6 +66,8 @@ def weight_matrix(use: WeightUse, constants: Mapping[str, NDArray[Any]]) -> Floa
         padded = [pad(part, own, 2) for part, own in zip(parts, groups, strict=True)]
         matrix = np.concatenate(padded, axis=2)
     matrix = pad(matrix, use.row_groups, 1)
+    if use.turned:
+        matrix = matrix.transpose(0, 2, 1)
     return np.ascontiguousarray(matrix.reshape(-1, matrix.shape[2]))
 
 

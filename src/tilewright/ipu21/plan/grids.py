@@ -47,6 +47,8 @@ class Grid:
         by_columns: result pieces are cut along columns, not rows.
         streamed: weights are stored once and multicast; otherwise every row block has a replica in place.
         chunks: the inner block is worked off in so many parts, one after another.
+        turned: the activations are the stationary operand and the columns of the weights stream past them;
+            the result comes out transposed and is turned at the roots. For few rows and many columns.
     """
 
     rows: tuple[int, ...]
@@ -55,6 +57,7 @@ class Grid:
     by_columns: bool = False
     streamed: bool = False
     chunks: int = 1
+    turned: bool = False
 
     @property
     def r(self) -> int:
@@ -79,7 +82,14 @@ class Grid:
             text += f", {self.chunks} chunks of the inner extent"
         if self.r > 1:
             text += ", weights " + ("stored once" if self.streamed else f"{self.r} times in place")
+        if self.turned:
+            text += ", streamed past the activations"
         return text
+
+    @property
+    def row_block(self) -> int:
+        """Rows that stay together: those of a stationary panel, if the rows are stationary."""
+        return MICRO if self.turned else 1
 
 
 def _inner(shape: Shape, grid: Grid, chunk: int | None) -> Axis:
@@ -92,7 +102,8 @@ def _inner(shape: Shape, grid: Grid, chunk: int | None) -> Axis:
 def left_layout(shape: Shape, grid: Grid, chunk: int | None = None) -> Layout:
     """What the kernel reads: each tile's rows and inner columns (of one chunk), replicated over the c column
     blocks."""
-    return shape.operand(Axis(shape.m, 1, grid.row_levels()), _inner(shape, grid, chunk), grid.tiles)
+    rows = Axis(shape.m, grid.row_block, grid.row_levels())
+    return shape.operand(rows, _inner(shape, grid, chunk), grid.tiles)
 
 
 def stored_left_layout(shape: Shape, grid: Grid) -> Layout:
@@ -102,7 +113,12 @@ def stored_left_layout(shape: Shape, grid: Grid) -> Layout:
 
 
 def weight_layout(shape: Shape, grid: Grid, chunk: int | None = None) -> Layout:
-    """Weight panels as the kernel reads them (of one chunk), one replica per row block."""
+    """Weights as the kernel reads them (of one chunk), one replica per row block: panels, or for a turned
+    grid the matrix [N, K].
+    """
+    if grid.turned:
+        columns = Axis(shape.n, MICRO, (Level(grid.c, 1),))
+        return shape.operand(columns, _inner(shape, grid, chunk), grid.tiles)
     return shape.weights(_inner(shape, grid, chunk), Axis(shape.n, MICRO, (Level(grid.c, 1),)), grid.tiles)
 
 
@@ -121,9 +137,12 @@ def stored_weight_layout(shape: Shape, grid: Grid) -> Layout:
 
 
 def partial_layout(shape: Shape, grid: Grid) -> Layout:
-    """The kernel's output: a block of C, whole when k = 1, a partial sum otherwise."""
+    """The kernel's output: a block of C, whole when k = 1, a partial sum otherwise; transposed if turned."""
+    rows = Axis(shape.m, grid.row_block, grid.row_levels())
     columns = Axis(shape.n, MICRO, (Level(grid.c, 1),))
-    return shape.operand(Axis(shape.m, 1, grid.row_levels()), columns, grid.tiles)
+    return (
+        shape.operand(columns, rows, grid.tiles) if grid.turned else shape.operand(rows, columns, grid.tiles)
+    )
 
 
 def result_layout(shape: Shape, grid: Grid) -> Layout:
@@ -135,7 +154,13 @@ def result_layout(shape: Shape, grid: Grid) -> Layout:
         column += piece
     else:
         row += piece
-    return shape.operand(Axis(shape.m, 1, row), Axis(shape.n, MICRO, column), grid.tiles)
+    rows = Axis(shape.m, grid.row_block, row)
+    return shape.operand(rows, Axis(shape.n, MICRO, column), grid.tiles)
+
+
+def turned_layout(result: Layout) -> Layout:
+    """The pieces of a result before they are turned: of the transposed matrix, on the same tiles."""
+    return Layout(result.order, result.column, result.row, result.tiles, result.element_bytes)
 
 
 def bias_layout(result: Layout) -> Layout:

@@ -20,6 +20,7 @@ from .grids import (
     result_layout,
     stored_left_layout,
     stored_weight_layout,
+    turned_layout,
     weight_layout,
 )
 from .layout import MICRO, Source
@@ -42,6 +43,7 @@ class Query:
         source: where the left operand lies; None if it is an input that may be stored as the product wants.
         root: kernel that finishes the result where its partial sums meet.
         alone: the same where there is one sum, which starts from the bias.
+        finish: the same for sums that are there already, bias included; empty if nothing is left to do.
         pointwise: True if the root kernel has work even without partial sums.
         residual: True if a second matrix of the result's shape is brought to the roots.
         iterations: of the loop around it: so many sets of weights are kept.
@@ -52,6 +54,7 @@ class Query:
     source: Source | None
     root: str
     alone: str
+    finish: str
     pointwise: bool
     residual: bool
     iterations: int
@@ -70,6 +73,7 @@ class Candidates:
     by_columns: NDArray[np.bool_]
     cycles: NDArray[np.float64]
     bytes: NDArray[np.int64]
+    turned: NDArray[np.bool_]
     source: Source | None
 
     def ranking(self, price: float, count: int) -> list[tuple[Grid, float, int]]:
@@ -77,7 +81,7 @@ class Candidates:
         fewer tiles, larger k and c, weights in place, fewer chunks."""
         score = self.cycles + price * self.bytes
         near = np.argpartition(score, min(8 * count, len(score) - 1))[: 8 * count]
-        keys = (self.chunks, self.streamed, -self.c, -self.k, self.r * self.c * self.k, score)
+        keys = (self.turned, self.chunks, self.streamed, -self.c, -self.k, self.r * self.c * self.k, score)
         order = near[np.lexsort([key[near] for key in keys])]
         return [(self._grid(i), float(self.cycles[i]), int(self.bytes[i])) for i in order[:count]]
 
@@ -88,6 +92,7 @@ class Candidates:
             by_columns=bool(self.by_columns[i]),
             streamed=bool(self.streamed[i]),
             chunks=int(self.chunks[i]),
+            turned=bool(self.turned[i]),
         )
 
 
@@ -144,6 +149,8 @@ def must_receive(query: Query, grid: Grid) -> bool:
 
 def judge(query: Query, grid: Grid) -> Judged:
     """Cycles of each stage and bytes for one grid."""
+    if grid.turned:
+        return _judge_turned(query, grid)
     shape, tiles = query.shape, grid.tiles
     partial, result = partial_layout(shape, grid), result_layout(shape, grid)
     stages = {"receive": 0.0, "multiply": 0.0, "partials": 0.0, "root": 0.0}
@@ -172,6 +179,29 @@ def judge(query: Query, grid: Grid) -> Judged:
         rows, panels = result.row.largest(), result.column.largest() // MICRO
         kernel = query.root if grid.k > 1 else query.alone
         stages["root"] = float(cost.root(kernel, rows, panels, grid.k - 1))
+    return Judged(grid, stages, held_bytes(query, grid))
+
+
+def _judge_turned(query: Query, grid: Grid) -> Judged:
+    shape, tiles = query.shape, grid.tiles
+    left, partial, result = left_layout(shape, grid), partial_layout(shape, grid), result_layout(shape, grid)
+    pieces = turned_layout(result)
+    stages = {"receive": 0.0}
+    if must_receive(query, grid):
+        source = query.source or Source(stored_left_layout(shape, grid), 0, shape.k)
+        load = load_of([retile(source.layout, left, source.column)], max(tiles, source.layout.tiles))
+        stages["receive"] = cost.move(load)
+    channels, inner = partial.row.largest(), left.column.largest() // MICRO
+    stages["multiply"] = float(cost.gemm(channels, inner, partial.column.largest() // MICRO))
+    rows, panels = pieces.row.largest(), pieces.column.largest() // MICRO
+    if grid.k > 1:
+        move = cost.move(load_of([gather(partial, pieces, grid.k, grid.c)], tiles))
+        words = int(result.bytes.max()) // 4 if query.residual else 0
+        stages["partials"] = move + cost.SCHEDULE_LENGTH * words
+        stages["root"] = float(cost.root("root_f16", rows, panels, grid.k - 1))
+    stages["turn"] = float(cost.transpose(rows // MICRO, panels))
+    if query.finish:
+        stages["finish"] = float(cost.root(query.finish, panels * MICRO, rows // MICRO, 0))
     return Judged(grid, stages, held_bytes(query, grid))
 
 
@@ -204,10 +234,54 @@ def candidates(query: Query, tiles: int) -> Candidates:
             which = np.flatnonzero(fits & ((r > 1) if streamed else (r == 1) | (not query.stored_once)))
             if len(which):
                 columns.append(_closed_form(query, r[which], c[which], k[which], chunks, streamed))
-    r, c, k, chunk_counts, streams, by_columns, cycles, held = (
+    if query.shape.element_bytes == 2 and not query.stored_once:
+        columns.append(_turned_form(query, tiles))
+    r, c, k, chunk_counts, streams, by_columns, cycles, held, turned = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
-    return Candidates(r, c, k, chunk_counts, streams, by_columns, cycles, held, query.source)
+    return Candidates(r, c, k, chunk_counts, streams, by_columns, cycles, held, turned, query.source)
+
+
+def _turned_form(query: Query, tiles: int) -> tuple[Any, ...]:
+    """Turned grids in closed form; the same columns as `_closed_form`.
+
+    There may be fewer 16 x 16 blocks than roots; then some roots have none. Not so with a residual, behind
+    which a normalisation is likely, which wants a part of every row on every root.
+    """
+    shape = query.shape
+    m_groups, k_groups, n_groups = (ceil_div(extent, MICRO) for extent in (shape.m, shape.k, shape.n))
+    triples = [
+        (r, c, k)
+        for r in _cuts(m_groups)
+        for c in range(1, n_groups + 1)
+        for k in _cuts(k_groups)
+        if r * c * k <= tiles
+        and _is_least_even(n_groups, c)
+        and (not query.residual or n_groups // c >= k or m_groups // r >= k)
+    ]
+    r, c, k = (np.array(column, dtype=np.int64) for column in zip(*triples, strict=True))
+    panels, blocks, inner = ceil_div(m_groups, r), ceil_div(n_groups, c), ceil_div(k_groups, k)
+    by_columns = (n_groups // c >= k) | ((m_groups // r < k) & (blocks >= panels))
+    piece_blocks = np.where(by_columns, ceil_div(blocks, k), blocks)
+    piece_panels = np.where(by_columns, panels, ceil_div(panels, k))
+    words = panels * MICRO * inner * 8 // np.where(c % 2 == 0, 2, 1)
+    cycles = cost.exchange(words, inner * np.maximum(c, 2)) + cost.gemm(blocks * MICRO, inner, panels)
+    sums = cost.root("root_f16", piece_blocks * MICRO, piece_panels, k - 1)
+    moved = cost.exchange(
+        (k - 1 + query.residual) * piece_blocks * piece_panels * 128, (k - 1) * piece_panels
+    )
+    cycles = cycles + np.where(k > 1, sums + moved, 0) + cost.transpose(piece_blocks, piece_panels)
+    if query.finish:
+        cycles = cycles + cost.root(query.finish, piece_panels * MICRO, piece_blocks, 0)
+    held = blocks * inner * 512 * query.iterations + panels * inner * 512
+    held = held + panels * blocks * 512 + 2 * piece_blocks * piece_panels * 512 * k
+    ones = np.ones(len(r), dtype=np.int64)
+    return r, c, k, ones, ones == 0, by_columns, cycles, held.astype(np.int64), ones == 1
+
+
+def _cuts(blocks: int) -> list[int]:
+    """Of the cuts that leave equally many blocks, the one with the fewest parts."""
+    return [parts for parts in range(1, blocks + 1) if _is_least(blocks, parts)]
 
 
 def _triples(shape: Shape, tiles: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -218,7 +292,7 @@ def _triples(shape: Shape, tiles: int) -> tuple[NDArray[np.int64], NDArray[np.in
         for c in range(1, min(n_groups, tiles) + 1)
         for k in range(1, min(k_groups, tiles // c) + 1)
         # Of the cuts that leave equally many groups, the one with the fewest parts is enough.
-        if _is_least(n_groups, c) and (_is_least(k_groups, k) or k_groups > 64)
+        if _is_least_even(n_groups, c) and (_is_least(k_groups, k) or k_groups > 64)
     ]
     c, k = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     most = np.minimum(shape.m, tiles // (c * k))
@@ -230,6 +304,11 @@ def _triples(shape: Shape, tiles: int) -> tuple[NDArray[np.int64], NDArray[np.in
         grids.append(np.stack([ceil_div(shape.m, np.minimum(wanted, shape.m)), c, k]))
     r, c, k = np.unique(np.concatenate(grids, axis=1), axis=1)
     return r, c, k
+
+
+def _is_least_even(blocks: int, parts: int) -> bool:
+    """The same, and one part more where that makes their number even: partner tiles then share operands."""
+    return _is_least(blocks, parts) or (parts % 2 == 0 and _is_least(blocks, parts - 1))
 
 
 def _is_least(blocks: int, parts: int) -> bool:
@@ -292,4 +371,5 @@ def _closed_form(
         by_columns,
         cycles,
         held.astype(np.int64),
+        np.zeros(count, dtype=bool),
     )

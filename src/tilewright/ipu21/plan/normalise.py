@@ -65,7 +65,16 @@ def _operand(planner: Planner, operation: Operation) -> Held:
         groups = planner.wanted_groups(x)
         layout = spread_widely(rows, padded_columns(columns, groups), planner.builder.tiles)
         planner.place_input(x, layout, groups)
-    return planner.matrix(x, operation.result.name)
+    held = planner.matrix(x, operation.result.name)
+    layout = planner.builder.layout(held.buffer)
+    if layout.column.smallest():
+        return held
+    # Some tiles would have rows, but no columns of them to sum up.
+    wanted = spread_widely(layout.row.extent, held.columns, planner.builder.tiles)
+    name = operation.result.name
+    buffer, moves = planner.builder.bring(held, wanted, f"{name}.operand", name)
+    planner.builder.exchange(f"{name}.receive", moves)
+    return Held(buffer, 0, held.columns, held.groups)
 
 
 def _plan(

@@ -17,11 +17,13 @@ from .grids import (
     result_layout,
     stored_left_layout,
     stored_weight_layout,
+    turned_layout,
     weight_layout,
 )
 from .groups import Groups, padded_columns
 from .layout import MICRO, Layout
 from .steps import Gather, Held, Report, Retile, WeightUse
+from .support import clear_padding
 from .tasks import Product
 
 if TYPE_CHECKING:
@@ -52,6 +54,12 @@ def root_kernel(product: Product, family: str, *, summed: bool) -> str:
     )
 
 
+def _finish_kernel(product: Product, family: str) -> str:
+    """The root kernel for sums that are there already; empty if it has nothing to do."""
+    kernel = root_kernel(product, family, summed=True)
+    return "" if kernel == family else kernel
+
+
 def plan_product(planner: Planner, product: Product) -> None:
     """Choose a grid and write the stages."""
     builder = planner.builder
@@ -66,6 +74,7 @@ def plan_product(planner: Planner, product: Product) -> None:
         planner.source(left) if left else None,
         root_kernel(product, builder.family("root"), summed=True),
         root_kernel(product, builder.family("root"), summed=False),
+        _finish_kernel(product, builder.family("root")),
         pointwise=bool(product.activation or product.residual),
         residual=product.residual is not None,
         iterations=planner.iterations_of(product.rights[0]),
@@ -112,13 +121,16 @@ class _Stages:
     parts: list[_Columns]
 
     def write(self) -> None:
+        if self.grid.turned:
+            self._write_turned()
+            return
         builder, product, grid, shape = self.planner.builder, self.product, self.grid, self.query.shape
         name, owner = product.name, product.name
         weights = self._weights()
         result = result_layout(shape, grid)
         whole = grid.k == 1
         finished = whole and not self.query.pointwise
-        joined = name if len(product.results) == 1 else ".".join(value.name for value in product.results)
+        joined = self._joined
         partial = builder.add(
             joined if whole else f"{name}.partial",
             partial_layout(shape, grid),
@@ -131,6 +143,49 @@ class _Stages:
         out = partial
         if not finished:
             out = self._finish(partial, partial if whole else None, result, joined)
+        for value, part in zip(product.results, self.parts, strict=True):
+            self.planner.leave(value, Held(out, part.first, part.columns, part.groups))
+
+    @property
+    def _joined(self) -> str:
+        return ".".join(value.name for value in self.product.results)
+
+    def _write_turned(self) -> None:
+        """Multiply with the operands exchanged, add up, turn the result, and finish it."""
+        builder, product, grid, shape = self.planner.builder, self.product, self.grid, self.query.shape
+        name = product.name
+        weights = self._weights()
+        left = self.left.buffer
+        moves: list[Move] = []
+        if matmul.must_receive(self.query, grid):
+            left, moves = builder.bring(self.left, left_layout(shape, grid), f"{name}.left", name)
+        builder.exchange(f"{name}.receive", moves)
+        clear_padding(builder, left)
+        result = result_layout(shape, grid)
+        pieces = turned_layout(result)
+        partial = builder.add(f"{name}.partial", partial_layout(shape, grid), "scratch", name)
+        stages = matmul.judge(self.query, grid).cycles
+        builder.call(f"{name}.multiply", "gemm_f16", (partial, weights, left, None), stages["multiply"])
+        residual = None
+        moves = []
+        if product.residual is not None:
+            held = self.planner.needed(product.residual, self.parts[0].groups)
+            residual, moves = builder.bring(held, result, f"{name}.residual", name)
+        summed = partial
+        if grid.k > 1:
+            gathered = builder.add(f"{name}.gathered", pieces, "scratch", name, slots=grid.k - 1)
+            summed = builder.add(f"{name}.summed", pieces, "scratch", name)
+            moves = [Gather(partial, gathered, summed, grid.k, grid.c), *moves]
+            builder.exchange(f"{name}.partials", moves)
+            operands = (summed, partial, gathered, None, None)
+            builder.call(f"{name}.root", "root_f16", operands, stages["root"], {"remote": grid.k - 1})
+        else:
+            builder.exchange(f"{name}.residual", moves)
+        out = builder.add(self._joined, result, "value", name)
+        builder.call(f"{name}.turn", "transpose_f16", (out, summed), stages["turn"])
+        if self.query.finish:
+            finishing = (out, out, None, self._bias(bias_layout(result)), residual)
+            builder.call(f"{name}.finish", self.query.finish, finishing, stages["finish"], {"remote": 0})
         for value, part in zip(product.results, self.parts, strict=True):
             self.planner.leave(value, Held(out, part.first, part.columns, part.groups))
 
@@ -148,6 +203,7 @@ class _Stages:
             row_groups=self.left.groups,
             column_groups=tuple(part.groups for part in self.parts),
             iterations=self.query.iterations,
+            turned=grid.turned,
         )
         return self.planner.builder.weight(right.name, use, layout, product.name)
 

@@ -167,6 +167,7 @@ class WeightUse:
         widths: columns of each constant, where some are zeros.
         broadcast: shape the constant is broadcast to before it is seen as a matrix.
         iterations: leading extent of the constants, 1 without a loop.
+        turned: the device holds the transpose, [columns, rows] with all padding.
     """
 
     constants: tuple[str, ...]
@@ -178,6 +179,7 @@ class WeightUse:
     widths: tuple[int, ...] = ()
     broadcast: tuple[int, ...] = ()
     iterations: int = 1
+    turned: bool = False
 
 
 @dataclass(frozen=True)

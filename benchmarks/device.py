@@ -1,6 +1,6 @@
 """Simulated device cycles of whole workloads, and what the compiler needs for them.
 
-    python benchmarks/device.py [ROW ...] [--json] [--tiles N] [--check] [--compile-only]
+    python benchmarks/device.py [ROW ...] [--json] [--check] [--detail] [--compile-only]
 
 Device cycles are those of the simulated chip at 1.5 GHz, from the first step after the inputs have arrived
 to the last before the outputs leave; every activation lies on one tile at the beginning. `peak` is the
@@ -59,8 +59,8 @@ class Measured:
     slowest: list[tuple[str, int]] = field(default_factory=list)
 
 
-def measure(workload: Workload, *, tiles: int, check: bool, simulate: bool) -> Measured:
-    """Compile, simulate, compare."""
+def measure(workload: Workload, *, tiles: int, check: bool, simulate: bool, detail: bool) -> Measured:
+    """Compile, simulate, compare. `detail`: also split exchange phases, which takes memory."""
     graph = workload.graph()
     begin = time.process_time()
     package = tw.compile(graph, tiles=tiles, precision=workload.precision)
@@ -72,7 +72,10 @@ def measure(workload: Workload, *, tiles: int, check: bool, simulate: bool) -> M
         return result
     inputs = workload.inputs()
     begin = time.perf_counter()
-    with tw.open_device("sim", check=check) as device, tw.Session(device, package, activity=True) as session:
+    with (
+        tw.open_device("sim", check=check) as device,
+        tw.Session(device, package, activity=detail) as session,
+    ):
         outputs = session.run(inputs)
         record = session.last_run
     result.simulate_seconds = time.perf_counter() - begin
@@ -169,6 +172,7 @@ def main() -> None:
     parser.add_argument("--tiles", type=int, default=TILES)
     parser.add_argument("--check", action="store_true", help="simulate with all checks on")
     parser.add_argument("--compile-only", action="store_true")
+    parser.add_argument("--detail", action="store_true", help="split exchange phases; takes longer")
     options = parser.parse_args()
     known = {workload.name: workload for workload in WORKLOADS}
     unknown = [name for name in options.names if name not in known]
@@ -177,7 +181,11 @@ def main() -> None:
     rows = []
     for name in options.names or known:
         result = measure(
-            known[name], tiles=options.tiles, check=options.check, simulate=not options.compile_only
+            known[name],
+            tiles=options.tiles,
+            check=options.check,
+            simulate=not options.compile_only,
+            detail=options.detail,
         )
         made = rows_of(result, known[name])
         rows += made

@@ -200,3 +200,9 @@ def test_what_memory_held_before_does_not_reach_a_product() -> None:
     expected = graph.evaluate({"z": np.zeros((440, 128), np.float32), "x": inputs["x"]})
     for name in ("a", "p"):
         np.testing.assert_allclose(found[name], expected[name], atol=0.02 * np.abs(expected[name]).max())
+
+
+def test_too_many_turns_are_refused_by_name() -> None:
+    graph = tw.trace(lambda x: {"y": tw.ops.matmul(x, x, transpose_b=True)}, x=tw.TensorType((2000, 4, 4)))
+    with pytest.raises(UnsupportedError, match=r"matmul -> .* 2,000 products .* on 1 tiles"):
+        tw.compile(graph, tiles=1)

@@ -21,7 +21,7 @@ from .groups import Groups, groups_of
 from .layout import MICRO, Axis, Layout, Level, Source, spread
 from .movement import gather, load_of, retile
 from .steps import Gather, Held, Report, Retile
-from .support import clear_padding
+from .support import check_turns, clear_padding
 
 if TYPE_CHECKING:
     from .builder import Move
@@ -285,6 +285,7 @@ def plan_attention(planner: Planner, operation: Operation) -> None:
     q, k, v = operands[:3]
     heads = integer(operation, "heads")
     batch = int(np.prod(q.type.shape[:-2], dtype=np.int64))
+    check_turns(operation, batch, planner.builder.tiles)
     problem = Problem(
         batch,
         heads,

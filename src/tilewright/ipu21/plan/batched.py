@@ -16,7 +16,7 @@ from . import cost, views
 from .layout import MICRO, Axis, Layout, Level, spread
 from .movement import load_of, retile
 from .steps import Held, Report, Retile
-from .support import clear_padding
+from .support import check_turns, clear_padding
 
 if TYPE_CHECKING:
     from .builder import Builder
@@ -113,6 +113,7 @@ def plan_matmul(planner: Planner, operation: Operation) -> None:
     batch = 1 if len(operation.operands[1].type.shape) == 2 else _batch_of(shape)
     rows = planner.view(left)[0] // batch
     problem = Problem(batch, rows, left.type.shape[-1], shape[-1], by_columns)
+    check_turns(operation, batch, builder.tiles)
     a, b = planner.needed(left, None), planner.needed(right, None)
     grids = sorted(_grids(problem, builder.tiles), key=lambda grid: _closed_form(grid, builder.price))
     sources = (planner.source(a), planner.source(b))

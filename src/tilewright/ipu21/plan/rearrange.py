@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arithmetic import align_up
 from ...errors import UnsupportedError
 from ...package.orders import element_offset
 from . import cost
@@ -111,7 +110,7 @@ def rearrange(
     ends = np.cumsum(np.bincount(wanted.tile, minlength=layout.tiles))
     parts = np.split(table, ends[:-1])
     count = max(len(part) for part in parts)
-    entries = _uniform(layout.tiles, align_up(count, PER_WORD), ELEMENT_BYTES)
+    entries = _uniform(layout.tiles, count, ELEMENT_BYTES)
     table_buffer = builder.add(f"{owner}.table", entries, "table", owner)
     builder.plan.tables[table_buffer] = {t: part.tobytes() for t, part in enumerate(parts) if len(part)}
     cycles = float(cost.kernel("permute_u16", count=count))

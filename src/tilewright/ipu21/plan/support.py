@@ -18,6 +18,9 @@ from .tasks import walk
 if TYPE_CHECKING:
     from .builder import Builder
 
+MOST_TURNS = 320
+"""How many products or sequences may follow each other on the same tiles."""
+
 FLOATS = ("float32", "float16")
 
 
@@ -98,6 +101,18 @@ def _iterated(graph: Graph, constants: set[int]) -> None:
 def _at(operation: Operation) -> str:
     place = f" ({operation.location})" if operation.location else ""
     return f"{operation.name} -> {operation.results[0].name}{place}"
+
+
+def check_turns(operation: Operation, batch: int, tiles: int) -> None:
+    """Raise UnsupportedError for a batch that would be worked off in too many turns: every turn is written
+    out in the program.
+    """
+    if batch > MOST_TURNS * tiles:
+        raise UnsupportedError(
+            f"{_at(operation)}: {batch:,} products of computed operands on {tiles:,} tiles, at most "
+            f"{MOST_TURNS} each",
+            hint=f"use at least {-(-batch // MOST_TURNS):,} tiles, or a smaller batch",
+        )
 
 
 def clear_padding(builder: Builder, buffer: str) -> None:

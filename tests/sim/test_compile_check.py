@@ -28,8 +28,8 @@ def test_what_the_compiler_makes_passes(tiles: int) -> None:
 def test_a_row_that_is_one_event_late_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     original = passes.assemble_programs
 
-    def late(*arguments: object) -> Programs:
-        programs = original(*arguments)  # type: ignore[arg-type]  # passed through
+    def late(*arguments: object, **keywords: object) -> Programs:
+        programs = original(*arguments, **keywords)  # type: ignore[arg-type]  # passed through
         tile = next(tile for tile, rows in sorted(programs.rows.items()) if rows)
         row = programs.rows[tile][0]
         words = row.words.copy()

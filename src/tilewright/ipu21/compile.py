@@ -40,7 +40,7 @@ from .reasons import Fits, does_not_fit
 PRICES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Cycles worth one byte of tile memory, tried in this order until the plan fits."""
 NUMERICS = Numerics()
-REFINEMENTS = 2
+REFINEMENTS = 4
 """Prices tried between the last that was too low and the first that fits."""
 
 

@@ -24,7 +24,7 @@ from tilewright.package.records import Package
 REPEAT = "repeat"
 SMALLEST = 2.0**-25
 """Half of the smallest step of float16."""
-POINTWISE = frozenset(("add", "gelu", "cast", "reshape", "transpose", "slice", "concat"))
+POINTWISE = frozenset(("add", "gelu", "reshape", "transpose", "slice", "concat"))
 """Operators whose result moves with each operand element alone, or only moves elements."""
 _TRIALS = 4
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import PackageError
-from ...graph import Graph, Operation, Region, Value
+from ...graph import Graph, Operation
 from ...graph import Loop as GraphLoop
+from ...graph.uses import values, walk
 from ...package.limits import MAX_TEXT
 from ...package.orders import ORDERS
 from ...package.program_info import (
@@ -65,7 +66,8 @@ class _Describer:
         self.placement = placement
         self.profile = profile
         self.numbers = {name: number for number, name in enumerate(self.plan.buffers)}
-        self.operations = list(_operations(graph.body))
+        self.operations = list(walk(graph.body))
+        self.first_user = {value: user for user in reversed(self.operations) for value in user.operands}
         self.begins, self.ends = self._profile_steps()
         names = {value.name for operation in self.operations for value in operation.results}
         self.owners = [_owner(step, names) for step in self.plan.steps]
@@ -148,15 +150,14 @@ class _Describer:
         own = operation.results[0].name
         if own in self.plan.values and own not in self.owners and not operation.regions:
             return self.owners[self.plan.values[own][1]]
-        users = {operand: user for user in reversed(self.operations) for operand in user.operands}
         found: Operation | None = operation
         while found is not None and found.results[0].name not in self.owners:
-            found = users.get(found.results[0])
+            found = self.first_user.get(found.results[0])
         name = found.results[0].name if found is not None else ""
         return "" if name == own else name
 
     def _values(self) -> list[ValueInfo]:
-        types = {value.name: value.type for value in _values_of(self.graph)}
+        types = {value.name: value.type for value in values(self.graph)}
         found = []
         carried = _carried(self.plan, self.operations)
         for item in held_values(self.plan, types, carried):
@@ -300,19 +301,3 @@ def _owner(step: Any, names: set[str]) -> str:
         if name in names:
             return name
     return ""
-
-
-def _operations(region: Region) -> Iterator[Operation]:
-    """All operations, those of a loop after it."""
-    for operation in region.operations:
-        yield operation
-        for inner in operation.regions:
-            yield from _operations(inner)
-
-
-def _values_of(graph: Graph) -> Iterator[Value]:
-    yield from graph.inputs
-    for operation in _operations(graph.body):
-        yield from operation.results
-        for region in operation.regions:
-            yield from region.arguments

@@ -1,9 +1,8 @@
 """`add_row_f16`: A [N/16, R, 16] plus a row [N/16, 16], anywhere, in place if wanted.
 
 A worker keeps eight columns of the row in registers and walks the rows of one column group after the other.
-Which
-half of the record: worker & 1; the three pairs of workers share either the column groups or the rows of each
-group, whichever the supervisor finds shorter.
+Which half of the record: worker & 1; the three pairs of workers share either the column groups or the rows of
+each group, whichever the supervisor finds shorter.
 
 Where A and C are interleaved and equal in address bit 3, one slot per 8-byte word loads word t, adds to word
 t - 1 and stores word t - 3: an odd distance, so the two accesses have opposite parity. The sum goes through

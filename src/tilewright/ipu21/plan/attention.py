@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ...arithmetic import align_up, ceil_div
 from ...graph import Operation, Value
+from ...operators.parameter import flag, integer, number
 from . import cost, views
-from .attributes import integer, number
 from .groups import Groups, groups_of
 from .layout import MICRO, Axis, Layout, Level, Source, spread
 from .movement import gather, load_of, retile
@@ -281,17 +280,18 @@ def judge(grid: Grid, sources: Sources) -> Judged:
 
 def head_groups(operation: Operation) -> tuple[Groups | None, Groups | None]:
     """How the columns of queries/keys and of values/result have to be padded."""
-    heads = integer(operation, "heads")
+    heads = integer(operation.attributes, "heads")
     q, _, v = operation.operands[:3]
-    return tuple(groups_of(heads, x.type.shape[-1] // heads, MICRO) for x in (q, v))  # type: ignore[return-value]
+    narrow, wide = (groups_of(heads, x.type.shape[-1] // heads, MICRO) for x in (q, v))
+    return narrow, wide
 
 
 def plan_attention(planner: Planner, operation: Operation) -> None:
     """Choose a grid and write the stages."""
     operands = views.attention_operands(planner, operation)
     q, k, v = operands[:3]
-    heads = integer(operation, "heads")
-    batch = int(np.prod(q.type.shape[:-2], dtype=np.int64))
+    heads = integer(operation.attributes, "heads")
+    batch = prod(q.type.shape[:-2])
     check_turns(operation, batch, planner.builder.tiles)
     problem = Problem(
         batch,
@@ -415,7 +415,7 @@ class _Stages:
     def _scale(self, query: str) -> str:
         """The queries times the scale: in place unless they are the value itself."""
         width = self.operation.operands[0].type.shape[-1] // self.grid.problem.heads
-        scale = number(self.operation, "scale") or width**-0.5
+        scale = number(self.operation.attributes, "scale") or width**-0.5
         if scale == 1.0:
             return query
         builder, layout = self.planner.builder, self.planner.builder.layout(query)
@@ -452,7 +452,7 @@ class _Stages:
             stages["scores"] / grid.heads,
             windows={1: narrow, 2: narrow},
         )
-        causal = bool(self.operation.attributes.get("causal", False))
+        causal = flag(self.operation.attributes, "causal")
         builder.call(
             f"{name}.softmax{suffix}",
             "softmax_causal_f16" if causal else "softmax_f16",

@@ -2,16 +2,18 @@
 extents.
 
 The right operand becomes the stationary one: [N, K] matrices as they lie, [K, N] matrices after a transpose
-    of the blocks each tile has received.
+of the blocks each tile has received.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from ...arithmetic import ceil_div
 from ...graph import Operation
+from ...operators.parameter import flag
 from . import cost, views
 from .layout import MICRO, Axis, Layout, Level, spread
 from .movement import load_of, retile
@@ -108,9 +110,9 @@ def plan_matmul(planner: Planner, operation: Operation) -> None:
     """A product whose right operand is computed, or used by others too."""
     builder, name = planner.builder, operation.result.name
     left, right = views.batch_operands(planner, operation)
-    by_columns = bool(operation.attributes.get("transpose_b", False))
+    by_columns = flag(operation.attributes, "transpose_b")
     shape = operation.result.type.shape
-    batch = 1 if len(operation.operands[1].type.shape) == 2 else _batch_of(shape)
+    batch = 1 if operation.operands[1].type.rank == 2 else prod(shape[:-2])
     rows = planner.view(left)[0] // batch
     problem = Problem(batch, rows, left.type.shape[-1], shape[-1], by_columns)
     check_turns(operation, batch, builder.tiles)
@@ -163,13 +165,6 @@ def _stages(builder: Builder, name: str, grid: Grid, a: Held, b: Held) -> str:
     out = builder.add(name, grid.result(), "value", name)
     builder.call(f"{name}.multiply", "gemm_f16", (out, left, right, None), cycles["multiply"])
     return out
-
-
-def _batch_of(shape: tuple[int, ...]) -> int:
-    count = 1
-    for extent in shape[:-2]:
-        count *= extent
-    return count
 
 
 def _grids(problem: Problem, tiles: int) -> list[Grid]:

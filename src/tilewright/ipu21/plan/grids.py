@@ -4,9 +4,8 @@ imply.
 Tile t = (i*k + l)*c + j computes, for row block i and column block j, the partial sum over inner block l. The
 left operand is multicast to the c tiles that share it. The weights lie in place, one replica per row block,
 or are stored once over the r row blocks and multicast before use. Each of the k partial sums of a block is
-sent to
-the root of each piece of it: every tile of the group is root of one k-th. Splitting N and K keeps the rows
-    per tile long, as the matrix unit needs them.
+sent to the root of each piece of it: every tile of the group is root of one k-th. Splitting N and K keeps the
+rows per tile long, as the matrix unit needs them.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...graph import Operation
+from ...operators.parameter import number
 from . import cost
-from .attributes import number
 from .groups import padded_columns
 from .layout import MICRO, Axis, Layout
 from .steps import Held, Report, Retile, WeightUse
@@ -45,7 +45,7 @@ def plan_layer_norm(planner: Planner, operation: Operation) -> None:
         "normalise_f16",
         weights,
         columns=width,
-        epsilon=number(operation, "epsilon"),
+        epsilon=number(operation.attributes, "epsilon"),
     )
 
 
@@ -53,7 +53,7 @@ def plan_l2_normalize(planner: Planner, operation: Operation) -> None:
     """x / max(|x|, epsilon)."""
     source = _operand(planner, operation)
     # Smaller bounds mean the same in half precision: a row of this length is all zeros.
-    epsilon = max(number(operation, "epsilon"), LEAST_LENGTH)
+    epsilon = max(number(operation.attributes, "epsilon"), LEAST_LENGTH)
     _plan(planner, operation, source, "l2_normalise_f16", None, epsilon=epsilon)
 
 

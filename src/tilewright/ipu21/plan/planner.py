@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...compiler.numerics import Numerics
-from ...graph import Graph, Operation, Value
-from ...graph.graph import Region
+from ...graph import Graph, Operation, Region, Value
+from ...graph.uses import dependencies
+from ...operators.parameter import flag, integer
 from . import attention, batched, normalise, pointwise, softmax, views
-from .attributes import integer
 from .builder import WISHES, Builder, Move
 from .groups import Groups, padded_columns
 from .layout import Layout, Source
@@ -31,15 +31,15 @@ TRIALS = 4
 """How often the body of a loop is planned at most before its carried values have found their places."""
 
 HANDLERS: dict[str, Callable[[Planner, Operation], None]] = {
-    "add": lambda planner, operation: pointwise.plan_add(planner, operation),
-    "gelu": lambda planner, operation: pointwise.plan_gelu(planner, operation),
-    "layer_norm": lambda planner, operation: normalise.plan_layer_norm(planner, operation),
-    "l2_normalize": lambda planner, operation: normalise.plan_l2_normalize(planner, operation),
-    "softmax": lambda planner, operation: softmax.plan_softmax(planner, operation),
-    "attention": lambda planner, operation: attention.plan_attention(planner, operation),
-    "matmul": lambda planner, operation: batched.plan_matmul(planner, operation),
+    "add": pointwise.plan_add,
+    "gelu": pointwise.plan_gelu,
+    "layer_norm": normalise.plan_layer_norm,
+    "l2_normalize": normalise.plan_l2_normalize,
+    "softmax": softmax.plan_softmax,
+    "attention": attention.plan_attention,
+    "matmul": batched.plan_matmul,
     "repeat": lambda planner, operation: planner.repeat(operation),
-    **{name: lambda planner, operation: views.plan_view(planner, operation) for name in views.VIEWS},
+    **dict.fromkeys(views.VIEWS, views.plan_view),
 }
 
 
@@ -82,6 +82,7 @@ class Planner:
         self._position = 0
         self._fresh = 0
         self._wanted = _wanted_groups(graph.body)
+        self._uses = count_uses(graph.body)
 
     # --- values ---
 
@@ -129,7 +130,7 @@ class Planner:
 
     def is_used_once(self, value: Value) -> bool:
         """True if one operand of one operation is this value, and no result."""
-        return count_uses(self._graph.body).get(value.id) == 1
+        return self._uses[value.id] == 1
 
     def groups_as_held(self, value: Value) -> Groups | None:
         """How a value's columns are padded where it lies."""
@@ -248,12 +249,11 @@ class Planner:
 
     def _right_inputs(self) -> set[int]:
         """Inputs that nothing uses but one product, as its right operand."""
-        uses = count_uses(self._graph.body)
         found = set()
         for operation in self._graph.body.operations:
-            if operation.name == "matmul" and not operation.attributes.get("transpose_b", False):
+            if operation.name == "matmul" and not flag(operation.attributes, "transpose_b"):
                 right = operation.operands[1]
-                if self.is_free_input(right) and uses[right.id] == 1 and len(right.type.shape) == 2:
+                if self.is_free_input(right) and self.is_used_once(right) and right.type.rank == 2:
                     found.add(right.id)
         return found
 
@@ -263,12 +263,12 @@ class Planner:
         """A loop: the carried values lie at its head where an iteration leaves them.
 
         The body is planned several times: first to learn where its results end up, then from there, until
-            they stay where they were.
+        they stay where they were.
         """
         (region,) = operation.regions
         carried = len(operation.results)
-        count = integer(operation, "count")
-        for value in _operands(operation):
+        count = integer(operation.attributes, "count")
+        for value in dependencies(operation):
             # What is a view outside is rearranged once, not in every iteration.
             if value.id in self._views:
                 self.needed(value, self.groups_as_held(value))
@@ -433,12 +433,7 @@ def _operands(task: Task) -> list[Value]:
     if isinstance(task, Product):
         extra = [value for value in (*task.biases, task.residual) if value is not None]
         return [task.left, *task.rights, *extra]
-    values = list(task.operands)
-    for region in task.regions:
-        for operation in region.operations:
-            values += _operands(operation)
-        values += region.results
-    return values
+    return dependencies(task)
 
 
 def _real(groups: Groups | None) -> Groups | None:

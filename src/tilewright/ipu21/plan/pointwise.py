@@ -10,7 +10,7 @@ from .grids import bias_layout
 from .layout import MICRO
 from .steps import Held, Report, WeightUse
 from .support import matrix_view
-from .tasks import is_row
+from .tasks import activation_of, is_row
 
 if TYPE_CHECKING:
     from .planner import Planner
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def plan_gelu(planner: Planner, operation: Operation) -> None:
     """x/2 (1 + erf(x / sqrt 2)), or its approximation by tanh."""
-    kind = "tanh" if operation.attributes["approximate"] == "tanh" else "exact"
     source = planner.matrix(operation.operands[0], operation.result.name)
-    _call(planner, operation, source, f"{planner.builder.family('root')}_{kind}", None, None)
+    kernel = f"{planner.builder.family('root')}_{activation_of(operation)}"
+    _call(planner, operation, source, kernel, None, None)
 
 
 def plan_add(planner: Planner, operation: Operation) -> None:

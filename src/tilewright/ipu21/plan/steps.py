@@ -27,8 +27,7 @@ class Buffer:
         role: inputs come from the host at every run; weights and tables are there before the first and live
             for ever.
         memory: "interleaved" must lie in region 1 (128-bit accesses), "preferred" is read faster there,
-            "any" may
-            lie anywhere.
+            "any" may lie anywhere.
         slots: copies of the shard kept side by side (gathered partial sums).
         iterations: shards kept side by side, one per iteration of the loop that reads them.
         tail: bytes past the end that a kernel may read, contents irrelevant.
@@ -108,8 +107,7 @@ class Compute:
         written: those of them that the kernel writes.
         parameters: plan-time facts the lowering of this kernel needs.
         windows: operand position -> (first, number of) columns of each tile's shard that are meant; all of
-            them
-            if absent. Tiles whose shard has no such columns sit the call out.
+            them if absent. Tiles whose shard has no such columns sit the call out.
         apart: pairs of buffer names that must not share a memory element during the call.
         prefer_apart: pairs that had better not.
     """

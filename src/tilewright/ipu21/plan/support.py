@@ -4,6 +4,7 @@ plans share.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from ...compiler.numerics import Numerics
 from ...errors import UnsupportedError
 from ...graph import Graph, Operation
+from ...graph.uses import walk
 from . import cost
 from .layout import MICRO
-from .tasks import walk
 
 if TYPE_CHECKING:
     from .builder import Builder
@@ -21,17 +22,10 @@ if TYPE_CHECKING:
 MOST_TURNS = 320
 """How many products or sequences may follow each other on the same tiles."""
 
-FLOATS = ("float32", "float16")
-
 
 def matrix_view(shape: tuple[int, ...]) -> tuple[int, int]:
     """Rows and columns of a tensor seen as a matrix: the last axis is the columns, all others the rows."""
-    if not shape:
-        return 1, 1
-    rows = 1
-    for extent in shape[:-1]:
-        rows *= extent
-    return rows, shape[-1]
+    return prod(shape[:-1]), shape[-1] if shape else 1
 
 
 def check_supported(graph: Graph, operators: set[str], numerics: Numerics) -> None:
@@ -42,13 +36,6 @@ def check_supported(graph: Graph, operators: set[str], numerics: Numerics) -> No
     """
     constants = {value.id for value, _ in graph.constants}
     faults: list[str] = []
-    for value in [*graph.inputs, *(value for value, _ in graph.constants)]:
-        if value.type.dtype not in FLOATS:
-            faults.append(
-                f"{value.name}: element type {value.type.dtype} (float32 and float16 are supported)"
-            )
-        if 0 in value.type.shape:
-            faults.append(f"{value.name}: shape {value.type.shape} has no elements")
     _iterated(graph, constants)
     for operation in walk(graph.body):
         if operation.name not in operators:

@@ -2,18 +2,17 @@
 one task.
 
 A product takes with it what its root kernel does for nothing: the addition of a row, an activation, the
-    addition of a matrix of its own shape. Products of one left operand are one product.
+addition of a matrix of its own shape. Products of one left operand are one product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass, replace
 
-from ...graph import Operation, Value
-from ...graph.graph import Region
-
-POINTWISE = ("add", "gelu")
+from ...graph import Operation, Region, Value
+from ...graph.uses import regions
+from ...operators.parameter import flag
 
 
 @dataclass(frozen=True)
@@ -43,32 +42,19 @@ class Product:
 Task = Product | Operation
 
 
-def walk(region: Region) -> Iterator[Operation]:
-    """Every operation of a region and of the regions inside it, in order."""
-    for operation in region.operations:
-        yield operation
-        for inner in operation.regions:
-            yield from walk(inner)
-
-
-def count_uses(region: Region) -> dict[int, int]:
-    """How often each value is used, results of regions included."""
-    uses: dict[int, int] = {}
-
-    def use(value: Value) -> None:
-        uses[value.id] = uses.get(value.id, 0) + 1
-
-    def visit(inner: Region) -> None:
-        for operation in inner.operations:
-            for value in operation.operands:
-                use(value)
-            for nested in operation.regions:
-                visit(nested)
-        for value in inner.results:
-            use(value)
-
-    visit(region)
+def count_uses(region: Region) -> Counter[int]:
+    """How often each value is used, by id; results of regions are uses."""
+    uses: Counter[int] = Counter()
+    for inside in regions(region):
+        for operation in inside.operations:
+            uses.update(value.id for value in operation.operands)
+        uses.update(value.id for value in inside.results)
     return uses
+
+
+def activation_of(gelu: Operation) -> str:
+    """The activation of root kernels that a gelu is: "tanh" or "exact"."""
+    return "tanh" if gelu.attributes["approximate"] == "tanh" else "exact"
 
 
 def is_row(shape: tuple[int, ...], result: tuple[int, ...]) -> bool:
@@ -109,18 +95,18 @@ def _is_product(operation: Operation, weights: set[int]) -> bool:
 
 
 def _with_followers(
-    operations: list[Operation], index: int, uses: dict[int, int], constants: set[int], taken: set[int]
+    operations: list[Operation], index: int, uses: Counter[int], constants: set[int], taken: set[int]
 ) -> tuple[Product, list[int]]:
     first = operations[index]
     left, right = first.operands
-    transposed = bool(first.attributes.get("transpose_b", False))
+    transposed = flag(first.attributes, "transpose_b")
     product = Product(
         (first.result,), left, (right,), (None,), transposed=transposed, location=first.location
     )
     members = [index]
     while True:
         value = product.results[0]
-        if uses.get(value.id) != 1:
+        if uses[value.id] != 1:
             break
         user = next(
             (i for i in range(members[-1] + 1, len(operations)) if value in operations[i].operands), None
@@ -139,8 +125,7 @@ def _extend(product: Product, user: Operation, value: Value, constants: set[int]
     """The product with one more operation at its root, or None if it cannot take it."""
     results = (user.result,)
     if user.name == "gelu" and not product.activation and product.residual is None:
-        kind = "tanh" if user.attributes.get("approximate") == "tanh" else "exact"
-        return replace(product, results=results, activation=kind)
+        return replace(product, results=results, activation=activation_of(user))
     if user.name != "add" or product.residual is not None or user.result.type.shape != value.type.shape:
         return None
     other = user.operands[1] if user.operands[0] is value else user.operands[0]

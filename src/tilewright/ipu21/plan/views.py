@@ -1,4 +1,4 @@
-"""Operations that only say where elements stand: reshape, transpose, slice, concat, cast, broadcasting.
+"""Operations that only say where elements stand: reshape, transpose, slice, concat, broadcasting.
 
 What changes nothing in the matrix a buffer holds is a view of the buffer. Everything else is a list of
 element numbers that is rearranged when somebody needs it; views of views are one rearrangement.
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arithmetic import ceil_div
 from ...graph import Operation, Value
+from ...operators.parameter import integer, integers
 from ...tensor_type import TensorType
-from .attributes import integer
 from .groups import Groups, padded_columns
-from .layout import MICRO, Layout, spread
+from .layout import MICRO, Axis, Layout, Level, spread
 from .rearrange import real_columns, rearrange
 from .steps import Held, Report, WeightUse
 from .support import matrix_view
@@ -24,7 +25,7 @@ from .support import matrix_view
 if TYPE_CHECKING:
     from .planner import Planner
 
-VIEWS = ("reshape", "transpose", "slice", "concat", "cast")
+VIEWS = ("reshape", "transpose", "slice", "concat")
 
 Array = NDArray[np.int64]
 
@@ -44,7 +45,7 @@ class View:
 def plan_view(planner: Planner, operation: Operation) -> None:
     """Record the view; nothing moves yet unless its operands may change."""
     operands = operation.operands
-    if operation.name == "cast" or _same_matrix(operation):
+    if _same_matrix(operation):
         held = planner.lies_or_view(operands[0])
         if isinstance(held, Held):
             planner.leave(operation.result, held)
@@ -69,8 +70,8 @@ def _window(planner: Planner, operation: Operation) -> Held | None:
     if operation.name != "slice":
         return None
     x = operation.operands[0]
-    rank = len(x.type.shape)
-    axis, start, stop = (integer(operation, key) for key in ("axis", "start", "stop"))
+    rank = x.type.rank
+    axis, start, stop = (integer(operation.attributes, key) for key in ("axis", "start", "stop"))
     held = planner.lies_or_view(x)
     if axis % rank != rank - 1 or not isinstance(held, Held) or held.groups is not None:
         return None
@@ -86,19 +87,24 @@ def _numbers(operation: Operation) -> Array:
     """Element numbers of the result among the operands' elements, one operand after another."""
     arrays, first = [], 0
     for value in operation.operands:
-        size = int(np.prod(value.type.shape, dtype=np.int64))
-        arrays.append(np.arange(first, first + size, dtype=np.int64).reshape(value.type.shape))
-        first += size
-    if operation.name in ("reshape", "cast"):
+        arrays.append(first + _counted(value))
+        first += value.type.elements
+    attributes = operation.attributes
+    if operation.name == "reshape":
         return arrays[0].reshape(operation.result.type.shape)
     if operation.name == "transpose":
-        return arrays[0].transpose(operation.attributes["permutation"])  # type: ignore[arg-type]
-    axis = integer(operation, "axis")
+        return arrays[0].transpose(integers(attributes, "permutation"))
+    axis = integer(attributes, "axis")
     if operation.name == "concat":
         return np.concatenate(arrays, axis=axis)
     cut: list[slice] = [slice(None)] * arrays[0].ndim
-    cut[axis] = slice(integer(operation, "start"), integer(operation, "stop"))
+    cut[axis] = slice(integer(attributes, "start"), integer(attributes, "stop"))
     return arrays[0][tuple(cut)]
+
+
+def _counted(value: Value) -> Array:
+    """The element numbers of a value, of its shape."""
+    return np.arange(value.type.elements, dtype=np.int64).reshape(value.type.shape)
 
 
 def _compose(planner: Planner, operands: tuple[Value, ...], numbers: Array) -> View:
@@ -115,17 +121,15 @@ def _compose(planner: Planner, operands: tuple[Value, ...], numbers: Array) -> V
             if base.id not in first:
                 first[base.id] = size
                 bases.append(base)
-                size += int(np.prod(base.type.shape, dtype=np.int64))
+                size += base.type.elements
             local.append(first[base.id])
         if isinstance(known, View):
-            sizes = [int(np.prod(base.type.shape, dtype=np.int64)) for base in inner]
-            starts = np.cumsum([0, *sizes])
+            starts = np.cumsum([0, *(base.type.elements for base in inner)])
             flat = known.index.reshape(-1)
             owner = np.searchsorted(starts, flat, side="right") - 1
             renumber.append(flat - starts[owner] + np.array(local)[owner])
         else:
-            count = int(np.prod(value.type.shape, dtype=np.int64))
-            renumber.append(np.arange(count, dtype=np.int64) + local[0])
+            renumber.append(_counted(value).reshape(-1) + local[0])
     return View(tuple(bases), np.concatenate(renumber)[numbers])
 
 
@@ -143,9 +147,7 @@ def materialise(planner: Planner, value: Value, view: View, groups: Groups | Non
 
 def spread_widely(rows: int, columns: int, tiles: int) -> Layout:
     """As `spread`, with columns cut too where the rows alone would leave most tiles idle."""
-    from .layout import Axis, Level
-
-    groups = -(-columns // MICRO)
+    groups = ceil_div(columns, MICRO)
     across = max(1, min(groups, tiles // rows)) if rows < tiles else 1
     if across == 1:
         return spread(rows, columns, tiles)
@@ -159,9 +161,7 @@ def spread_widely(rows: int, columns: int, tiles: int) -> Layout:
 
 def regrouped(planner: Planner, value: Value, groups: Groups | None) -> Held:
     """A value with its columns padded in another way."""
-    numbers = np.arange(int(np.prod(value.type.shape, dtype=np.int64)), dtype=np.int64)
-    view = View((value,), numbers.reshape(value.type.shape))
-    return materialise(planner, value, view, groups)
+    return materialise(planner, value, View((value,), _counted(value)), groups)
 
 
 def stored_constant(planner: Planner, value: Value, groups: Groups | None) -> Held:
@@ -226,10 +226,9 @@ def _derived(planner: Planner, value: Value, shape: tuple[int, ...], operation: 
     """`value` broadcast to `shape`, as a value of its own."""
     if value.type.shape == shape:
         return value
-    numbers = np.arange(int(np.prod(value.type.shape, dtype=np.int64)), dtype=np.int64)
     # Axes of 1 that the shape has not are dropped.
-    kept = value.type.shape[max(0, len(value.type.shape) - len(shape)) :]
-    index = np.broadcast_to(numbers.reshape(kept), shape)
+    kept = value.type.shape[max(0, value.type.rank - len(shape)) :]
+    index = np.broadcast_to(_counted(value).reshape(kept), shape)
     name = f"{operation.result.name}.{value.name}"
     derived = Value(planner.fresh_id(), TensorType(shape, value.type.dtype), name)
     if matrix_view(value.type.shape) == matrix_view(shape):

@@ -10,10 +10,9 @@ from ..lower.tile_work import TileWork
 from ..machine.topology import to_physical
 from ..place.placement import Placement
 from ..plan.groups import Groups
-from ..plan.layout import SHARD, Layout
+from ..plan.layout import SHARD, Layout, matrix_view
 from ..plan.movement import distinct_shards
 from ..plan.steps import Buffer, Held
-from ..plan.support import matrix_view
 
 
 def device_dtype(layout: Layout) -> str:

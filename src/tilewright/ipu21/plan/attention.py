@@ -17,17 +17,17 @@ from ...graph import Operation, Value
 from ...operators.parameter import flag, integer, number
 from . import cost, views
 from .groups import Groups, groups_of
-from .layout import MICRO, Axis, Layout, Level, Source, spread
+from .judged import Judged, best_first, report_of
+from .layout import MICRO, Axis, Layout, Level, Source, is_fewest
 from .movement import gather, load_of, retile
-from .steps import Gather, Held, Report, Retile
-from .support import check_turns, clear_padding
+from .softmax import STATE_BYTES
+from .steps import Gather, Held
+from .turns import Turns, check_turns, write_turns
 
 if TYPE_CHECKING:
     from .builder import Move
     from .planner import Planner
 
-STATE_BYTES = 8
-"""Maximum and sum of a row, float32."""
 JUDGED = 6
 """How many grids are judged by their real traffic."""
 BLOCK_KEYS = 128
@@ -61,27 +61,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class Grid:
-    """Parts of the heads, the queries and the keys.
-
-    Attributes:
-        side: sequences side by side.
-        turn: which of them, if there are more than that.
-    """
+    """Sequences side by side, and parts of the heads, the queries and the keys."""
 
     problem: Problem
     head_parts: int
     query_parts: int
     key_parts: int
-    side: int
-    turn: int = 0
-
-    @property
-    def turns(self) -> int:
-        return ceil_div(self.problem.batch, self.side)
+    turns: Turns
 
     @property
     def tiles(self) -> int:
-        return self.side * self.head_parts * self.query_parts * self.key_parts
+        return self.turns.side * self.head_parts * self.query_parts * self.key_parts
 
     @property
     def heads(self) -> int:
@@ -90,14 +80,12 @@ class Grid:
 
     def describe(self) -> str:
         return (
-            f"{self.side} sequences x {self.head_parts} head groups x {self.query_parts} "
-            f"query blocks x {self.key_parts} key blocks"
-            + (f", in {self.turns} turns" if self.turns > 1 else "")
+            f"{self.turns.side} sequences x {self.head_parts} head groups x {self.query_parts} "
+            f"query blocks x {self.key_parts} key blocks{self.turns.describe()}"
         )
 
     def _sequences(self) -> Level:
-        first = self.turn * self.side if self.turns > 1 else None
-        return Level(self.problem.batch, self.head_parts * self.query_parts * self.key_parts, first=first)
+        return self.turns.level(self.head_parts * self.query_parts * self.key_parts)
 
     def _heads(self, width: int, columns: int) -> Axis:
         # The only head needs no padding between heads.
@@ -168,25 +156,11 @@ class Sources:
         return max((s.layout.tiles for s in (self.query, self.key, self.value) if s), default=0)
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A grid, its cycles by stage, its bytes on the fullest tile."""
-
-    grid: Grid
-    cycles: dict[str, float]
-    bytes: int
-
-    @property
-    def total(self) -> float:
-        return sum(self.cycles.values())
-
-
 @lru_cache(maxsize=128)
-def choose(problem: Problem, sources: Sources, tiles: int, price: float) -> tuple[Judged, ...]:
+def choose(problem: Problem, sources: Sources, tiles: int, price: float) -> tuple[Judged[Grid], ...]:
     """The most promising grids, judged by the traffic each really causes, best first."""
     ranked = sorted(_grids(problem, tiles), key=lambda grid: _closed_form(grid, price))
-    judged = [judge(grid, sources) for grid in ranked[:JUDGED]]
-    return tuple(sorted(judged, key=lambda item: item.total + price * item.bytes))
+    return best_first((judge(grid, sources) for grid in ranked[:JUDGED]), price)
 
 
 def _grids(problem: Problem, tiles: int) -> list[Grid]:
@@ -199,13 +173,13 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
             continue
         room = tiles // (side * head_parts)
         for key_parts in range(1, min(key_blocks, room) + 1):
-            if ceil_div(key_blocks, ceil_div(key_blocks, key_parts)) != key_parts:
+            if not is_fewest(key_blocks, key_parts):
                 continue
             query_parts = min(problem.queries, room // key_parts)
             rows = ceil_div(problem.queries, query_parts)
             for more in (0, 1, 2, 4, 8, 16):
                 parts = ceil_div(problem.queries, min(rows + more, problem.queries))
-                found.append(Grid(problem, head_parts, parts, key_parts, side))
+                found.append(Grid(problem, head_parts, parts, key_parts, Turns(problem.batch, side)))
     found = list(dict.fromkeys(found))
     accurate = [grid for grid in found if grid.key_rows().largest() <= BLOCK_KEYS]
     return accurate or found
@@ -255,7 +229,7 @@ def _closed_form(grid: Grid, price: float) -> float:
     return sum(_compute(grid).values()) + float(moves) + price * _bytes(grid)
 
 
-def judge(grid: Grid, sources: Sources) -> Judged:
+def judge(grid: Grid, sources: Sources) -> Judged[Grid]:
     """Cycles by stage, from the traffic the grid really causes."""
     query, key, value = grid.query(), grid.key(), grid.value()
     stored = (grid.stored_query(), grid.stored(key), grid.stored(value))
@@ -306,39 +280,20 @@ def plan_attention(planner: Planner, operation: Operation) -> None:
         None if planner.is_free_input(value) else planner.needed(value, groups)
         for value, groups in ((q, narrow), (k, narrow), (v, wide))
     ]
-    sources = Sources(*(None if item is None else planner.source(item) for item in held))
+    sources = Sources(*(None if item is None else planner.builder.source(item) for item in held))
     judged = choose(problem, sources, planner.builder.tiles, planner.builder.price)
-    best = judged[0]
-    weighed = [(item.grid.describe(), item.total, item.bytes) for item in judged[1:]]
-    planner.builder.report(
-        Report(operation.result.name, best.grid.describe(), best.cycles, best.bytes, weighed)
-    )
-    groups = (narrow, wide)
-    if best.grid.turns == 1:
-        stages = _Stages(planner, operation, operands, best.grid, groups, held)
-        result = stages.write()
-    else:
+    planner.builder.report(report_of(operation.result.name, judged))
+    grid, cycles = judged[0].grid, judged[0].cycles
+    if grid.turns.count > 1:
+        # All turns read an input, so none of them can say how it is stored.
         held = [planner.needed(x, own) for x, own in ((q, narrow), (k, narrow), (v, wide))]
-        result = _in_turns(planner, operation, operands, best.grid, groups, held)
+
+    def write(turns: Turns) -> str:
+        own = replace(grid, turns=turns)
+        return _Stages(planner, operation, operands, own, cycles, (narrow, wide), held).write()
+
+    result = write_turns(planner.builder, operation.result.name, grid.turns, grid.output(), write)
     planner.leave(operation.result, planner.builder.held(result, groups=wide))
-
-
-def _in_turns(
-    planner: Planner,
-    operation: Operation,
-    operands: tuple[Value, ...],
-    grid: Grid,
-    groups: tuple[Groups | None, Groups | None],
-    held: list[Held | None],
-) -> str:
-    """So many sequences after the other; their results are gathered in one buffer."""
-    builder, name = planner.builder, operation.result.name
-    whole = grid.output()
-    result = builder.add(name, spread(whole.row.extent, whole.column.extent, builder.tiles), "value", name)
-    for turn in range(grid.turns):
-        stages = _Stages(planner, operation, operands, replace(grid, turn=turn), groups, held)
-        builder.exchange(f"{name}.collect", [Retile(stages.write(), result)])
-    return result
 
 
 @dataclass
@@ -347,6 +302,7 @@ class _Stages:
     operation: Operation
     operands: tuple[Value, ...]
     grid: Grid
+    cycles: dict[str, float]
     groups: tuple[Groups | None, Groups | None]
     held: list[Held | None]
 
@@ -358,8 +314,8 @@ class _Stages:
         """The buffer of the result."""
         builder, grid, name = self.planner.builder, self.grid, self.name
         query, key, value, mask = self._operands()
-        clear_padding(builder, key)
-        clear_padding(builder, value)
+        builder.clear_padding(key)
+        builder.clear_padding(value)
         transposed = value
         if builder.layout(value).order == "a16":
             transposed = self._transpose(value)
@@ -441,7 +397,6 @@ class _Stages:
         builder, grid, name = self.planner.builder, self.grid, self.name
         problem = grid.problem
         suffix = f".{head}" if grid.heads > 1 else ""
-        stages = _compute(grid)
         narrow = (head * problem.width, problem.width)
         wide = (head * problem.value_width, problem.value_width)
         scores = builder.add(f"{name}.scores{suffix}", grid.scores(), "scratch", name)
@@ -449,7 +404,7 @@ class _Stages:
             f"{name}.scores{suffix}",
             "gemm_f16" if mask is None else "gemm_row_f16",
             (scores, query, key, mask),
-            stages["scores"] / grid.heads,
+            self.cycles["scores"] / grid.heads,
             windows={1: narrow, 2: narrow},
         )
         causal = flag(self.operation.attributes, "causal")
@@ -457,33 +412,45 @@ class _Stages:
             f"{name}.softmax{suffix}",
             "softmax_causal_f16" if causal else "softmax_f16",
             (scores, scores, state),
-            stages["softmax"] / grid.heads,
+            self.cycles["softmax"] / grid.heads,
             windows={2: (head, 1)},
         )
         builder.call(
             f"{name}.values{suffix}",
             "gemm_f16",
             (output, scores, value, None),
-            stages["values"] / grid.heads,
+            self.cycles["values"] / grid.heads,
             windows={0: wide, 2: wide},
         )
 
     def _merge(self, output: str, state: str) -> str:
-        if self.grid.heads == 1:
-            return self._merge_in_place(output, state)
+        """The buffer of the merged result.
+
+        With one head per tile the root's own part is read where it was computed; with several it comes with
+        the others'.
+        """
         builder, grid, name = self.planner.builder, self.grid, self.name
-        parts = grid.key_parts
+        parts, several = grid.key_parts, grid.heads > 1
         result = builder.add(name, grid.output(grid.pieces), "value", name)
-        outputs, states = output, state
+        outputs, states = (output, state) if several else (None, None)
         if parts > 1:
-            outputs = builder.add(f"{name}.outputs", grid.output(grid.pieces), "scratch", name, slots=parts)
-            states = builder.add(f"{name}.states", grid.state(grid.pieces), "scratch", name, slots=parts)
+            slots = parts if several else parts - 1
+            outputs = builder.add(f"{name}.outputs", grid.output(grid.pieces), "scratch", name, slots=slots)
+            states = builder.add(f"{name}.states", grid.state(grid.pieces), "scratch", name, slots=slots)
             moves = [
-                Gather(output, outputs, result, parts, 1, own=True),
-                Gather(state, states, states, parts, 1, own=True),
+                Gather(output, outputs, result, parts, 1, own=several),
+                Gather(state, states, states, parts, 1, own=several),
             ]
             builder.exchange(f"{name}.partials", moves)
-        cycles = _compute(grid)["merge"] / grid.heads
+        if not several:
+            builder.call(
+                f"{name}.merge",
+                "attention_merge_own_f16",
+                (result, output, state, outputs, states),
+                self.cycles["merge"],
+                {"remote": parts - 1},
+            )
+            return result
         width = grid.problem.value_width
         for head in range(grid.heads):
             wide = (head * width, width)
@@ -491,31 +458,8 @@ class _Stages:
                 f"{name}.merge.{head}",
                 "attention_merge_f16",
                 (result, outputs, states),
-                cycles,
+                self.cycles["merge"] / grid.heads,
                 {"parts": parts},
                 {0: wide, 1: wide, 2: (head, 1)},
             )
-        return result
-
-    def _merge_in_place(self, output: str, state: str) -> str:
-        """For one head per tile: the root's own part is read where it was computed."""
-        builder, grid, name = self.planner.builder, self.grid, self.name
-        remote = grid.key_parts - 1
-        result = builder.add(name, grid.output(grid.pieces), "value", name)
-        others = states = None
-        if remote:
-            others = builder.add(f"{name}.outputs", grid.output(grid.pieces), "scratch", name, slots=remote)
-            states = builder.add(f"{name}.states", grid.state(grid.pieces), "scratch", name, slots=remote)
-            moves = [
-                Gather(output, others, result, grid.key_parts, 1),
-                Gather(state, states, states, grid.key_parts, 1),
-            ]
-            builder.exchange(f"{name}.partials", moves)
-        builder.call(
-            f"{name}.merge",
-            "attention_merge_own_f16",
-            (result, output, state, others, states),
-            _compute(grid)["merge"],
-            {"remote": remote},
-        )
         return result

@@ -15,10 +15,11 @@ from ...arithmetic import ceil_div
 from ...graph import Operation
 from ...operators.parameter import flag
 from . import cost, views
-from .layout import MICRO, Axis, Layout, Level, spread
+from .judged import Judged, best_first, report_of
+from .layout import MICRO, Axis, Layout, Level, is_fewest
 from .movement import load_of, retile
-from .steps import Held, Report, Retile
-from .support import check_turns, clear_padding
+from .steps import Held
+from .turns import Turns, check_turns, write_turns
 
 if TYPE_CHECKING:
     from .builder import Builder
@@ -41,31 +42,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class Grid:
-    """Side x r x c tiles: tile t = (b*r + i)*c + j.
-
-    Attributes:
-        side: products side by side.
-        turn: which of them, if there are more than that.
-    """
+    """Side x r x c tiles: tile t = (b*r + i)*c + j."""
 
     problem: Problem
     r: int
     c: int
-    side: int
-    turn: int = 0
-
-    @property
-    def turns(self) -> int:
-        return ceil_div(self.problem.batch, self.side)
+    turns: Turns
 
     @property
     def tiles(self) -> int:
-        return self.side * self.r * self.c
+        return self.turns.side * self.r * self.c
 
     @property
     def _batch(self) -> Level:
-        first = self.turn * self.side if self.turns > 1 else None
-        return Level(self.problem.batch, self.r * self.c, first=first)
+        return self.turns.level(self.r * self.c)
 
     def _rows(self) -> Axis:
         return Axis(self.problem.batch * self.problem.m, 1, (Level(self.r, self.c),), self._batch)
@@ -86,8 +76,8 @@ class Grid:
         return Layout("a16", self._rows(), Axis(self.problem.n, MICRO, (Level(self.c, 1),)), self.tiles)
 
     def describe(self) -> str:
-        turns = f", in {self.turns} turns" if self.turns > 1 else ""
-        return f"{self.side} x {self.r} x {self.c} (batch x rows x columns){turns}"
+        turns = self.turns
+        return f"{turns.side} x {self.r} x {self.c} (batch x rows x columns){turns.describe()}"
 
     def compute(self) -> dict[str, float]:
         """Kernel cycles of the busiest tile."""
@@ -118,36 +108,25 @@ def plan_matmul(planner: Planner, operation: Operation) -> None:
     check_turns(operation, batch, builder.tiles)
     a, b = planner.needed(left, None), planner.needed(right, None)
     grids = sorted(_grids(problem, builder.tiles), key=lambda grid: _closed_form(grid, builder.price))
-    sources = (planner.source(a), planner.source(b))
+    sources = (builder.source(a), builder.source(b))
 
-    def judge(grid: Grid) -> dict[str, float]:
+    def judge(grid: Grid) -> Judged[Grid]:
         traffic = [
             retile(source.layout, wanted, source.column)
             for source, wanted in zip(sources, (grid.left(), grid.right()), strict=True)
         ]
         tiles = max(grid.tiles, *(source.layout.tiles for source in sources))
-        return {"receive": cost.move(load_of(traffic, tiles)), **grid.compute()}
+        stages = {"receive": cost.move(load_of(traffic, tiles)), **grid.compute()}
+        return Judged(grid, stages, grid.bytes())
 
-    judged = [(grid, judge(grid)) for grid in grids[:JUDGED]]
-    judged.sort(key=lambda item: sum(item[1].values()) + builder.price * item[0].bytes())
-    grid, stages = judged[0]
-    builder.report(
-        Report(
-            name,
-            grid.describe(),
-            stages,
-            grid.bytes(),
-            [(g.describe(), sum(s.values()), g.bytes()) for g, s in judged[1:]],
-        )
-    )
-    if grid.turns == 1:
-        out = _stages(builder, name, grid, a, b)
-    else:
-        whole = grid.result()
-        out = builder.add(name, spread(whole.row.extent, shape[-1], builder.tiles), "value", name)
-        for turn in range(grid.turns):
-            part = _stages(builder, name, replace(grid, turn=turn), a, b)
-            builder.exchange(f"{name}.collect", [Retile(part, out)])
+    judged = best_first(map(judge, grids[:JUDGED]), builder.price)
+    builder.report(report_of(name, judged))
+    grid = judged[0].grid
+
+    def write(turns: Turns) -> str:
+        return _stages(builder, name, replace(grid, turns=turns), a, b)
+
+    out = write_turns(builder, name, grid.turns, grid.result(), write)
     planner.leave(operation.result, Held(out, 0, shape[-1]))
 
 
@@ -156,7 +135,7 @@ def _stages(builder: Builder, name: str, grid: Grid, a: Held, b: Held) -> str:
     left, moves = builder.bring(a, grid.left(), f"{name}.left", name)
     right, more = builder.bring(b, grid.right(), f"{name}.right", name)
     builder.exchange(f"{name}.receive", [*moves, *more])
-    clear_padding(builder, right)
+    builder.clear_padding(right)
     cycles = grid.compute()
     if not grid.problem.stored_by_columns:
         transposed = builder.add(f"{name}.transposed", grid.right("a16t"), "scratch", name)
@@ -173,12 +152,12 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
     groups = ceil_div(problem.n, MICRO)
     found = []
     for c in range(1, min(groups, room) + 1):
-        if ceil_div(groups, ceil_div(groups, c)) != c:
+        if not is_fewest(groups, c):
             continue
         most = min(problem.m, room // c)
         for step in range(8):
             rows = min(ceil_div(problem.m, most) * 2**step, problem.m)
-            found.append(Grid(problem, ceil_div(problem.m, rows), c, side))
+            found.append(Grid(problem, ceil_div(problem.m, rows), c, Turns(problem.batch, side)))
     return list(dict.fromkeys(found))
 
 

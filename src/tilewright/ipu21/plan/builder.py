@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..kernels import KERNELS
 from . import cost
 from .groups import Groups
-from .layout import Layout, spread
+from .layout import MICRO, Layout, Source, spread
 from .movement import Traffic, gather, load_of, retile
 from .steps import (
     Buffer,
@@ -92,14 +92,8 @@ class Builder:
         """One phase; nothing if there is nothing to move."""
         moves = tuple(moves)
         if moves:
-            self.plan.steps.append(Exchange(name, moves, self.exchange_cycles(moves)))
-
-    def exchange_cycles(self, moves: Iterable[Move]) -> float:
-        """Predicted cycles of a phase that carries out all of `moves`."""
-        traffic = []
-        for move in moves:
-            traffic.append(traffic_of(self.plan, move))
-        return cost.move(load_of(traffic, self.tiles))
+            load = load_of([traffic_of(self.plan, move) for move in moves], self.tiles)
+            self.plan.steps.append(Exchange(name, moves, cost.move(load)))
 
     def call(
         self,
@@ -143,6 +137,25 @@ class Builder:
             Compute(name, kernel, operands, written, cycles, parameters or {}, windows or {}, apart, faster)  # type: ignore[arg-type]
         )
 
+    def current(self, weights: str, owner: str) -> str:
+        """This iteration's constants, copied to where they are in every iteration."""
+        layout = self.layout(weights)
+        current = self.add(f"{owner}.current", layout, "scratch", owner)
+        cycles = float(cost.kernel("copy_u64", words=int(layout.bytes.max()) // 8))
+        self.call(f"{owner}.current", "copy_u64", (current, weights), cycles)
+        return current
+
+    def clear_padding(self, buffer: str) -> None:
+        """Zeros in the rows that only fill up the last block of an operand: what they are multiplied with is
+        0, but 0 times what memory happens to hold need not be.
+        """
+        layout = self.layout(buffer)
+        if layout.order != "a16" or not layout.pads_rows:
+            return
+        cycles = float(cost.kernel("fill_u64", words=4 * (MICRO - 1)))
+        for panel in range(layout.column.largest() // MICRO):
+            self.call(f"{buffer}.clear", "fill_u64", (buffer,), cycles, {"panel": panel})
+
     def loop(self, first: int, count: int) -> None:
         """Everything from step `first` on is the body of a loop."""
         self.plan.loops.append(Loop(first, len(self.plan.steps), count))
@@ -156,13 +169,23 @@ class Builder:
         """A value that is a buffer, or columns of it."""
         return Held(buffer, column, columns or self.layout(buffer).column.extent, groups)
 
+    def source(self, held: Held) -> Source:
+        """A value's place, as searches see it."""
+        return Source(self.layout(held.buffer), held.column, held.columns)
+
     def bring(self, held: Held, layout: Layout, name: str, owner: str) -> tuple[str, list[Move]]:
         """The value in `layout`: where it lies if that is the layout, otherwise a new buffer and the move."""
-        whole = held.column == 0 and held.columns == self.layout(held.buffer).column.extent
-        if whole and self.layout(held.buffer).same_shards(layout):
+        source = self.source(held)
+        if source.whole and source.layout.same_shards(layout):
             return held.buffer, []
         buffer = self.add(name, layout, "scratch", owner)
         return buffer, [Retile(held.buffer, buffer, held.column)]
+
+    def receive(self, held: Held, layout: Layout, operand: str, owner: str) -> Held:
+        """The value in `layout`, by an exchange of its own if it does not lie so already."""
+        buffer, moves = self.bring(held, layout, f"{owner}.{operand}", owner)
+        self.exchange(f"{owner}.receive", moves)
+        return Held(buffer, 0, held.columns, held.groups)
 
 
 def traffic_of(plan: Plan, move: Move) -> Traffic:

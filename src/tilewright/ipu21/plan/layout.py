@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,16 @@ SHARD = np.dtype(
 )
 """One tile's rectangle: first row, logical rows, allocated rows; the same for columns. A tile whose `rows` or
 `columns` is 0 owns and allocates nothing."""
+
+
+def matrix_view(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns of a tensor seen as a matrix: the last axis is the columns, all others the rows."""
+    return prod(shape[:-1]), shape[-1] if shape else 1
+
+
+def is_fewest(blocks: int, parts: int) -> bool:
+    """True if no cut into fewer parts leaves as few of so many blocks in the largest."""
+    return ceil_div(blocks, ceil_div(blocks, parts)) == parts
 
 
 @dataclass(frozen=True)
@@ -206,6 +217,11 @@ class Layout:
             and self.view == other.view
             and bool(np.array_equal(self.shards, other.shards))
         )
+
+    @property
+    def pads_rows(self) -> bool:
+        """True if some tile's rows end with padding."""
+        return bool(np.any(self.shards["padded_rows"] > self.shards["rows"]))
 
     @property
     def complete(self) -> bool:

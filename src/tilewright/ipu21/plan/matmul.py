@@ -1,4 +1,4 @@
-"""The search for the grid of a float16 product with constant weights: closed forms for every grid, the real
+"""The search for the grid of a product with constant weights: closed forms for every grid, the real
 traffic for the best of them."""
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from .grids import (
     turned_layout,
     weight_layout,
 )
-from .layout import MICRO, Source
+from .judged import Judged, best_first
+from .layout import MICRO, Layout, Source, is_fewest
 from .movement import gather, load_of, retile
 
 JUDGED = 8
@@ -104,38 +105,15 @@ def make_grid(source: Source | None, r: int, c: int, k: int) -> Grid:
     return Grid((r,), c, k)
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A grid with its cost by stage, from the traffic it really causes."""
-
-    grid: Grid
-    cycles: dict[str, float]
-    bytes: int
-
-    @property
-    def total(self) -> float:
-        return sum(self.cycles.values())
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The grid chosen and the others weighed, best first."""
-
-    best: Judged
-    others: tuple[Judged, ...]
-
-
 @lru_cache(maxsize=512)
-def choose(query: Query, tiles: int, price: float) -> Choice:
-    """The best of the most promising grids, judged by the traffic each really causes.
+def choose(query: Query, tiles: int, price: float) -> tuple[Judged[Grid], ...]:
+    """The most promising grids, judged by the traffic each really causes, best first.
 
     Args:
         price: cycles worth one byte of tile memory.
     """
     every = candidates(query, tiles)
-    judged = [judge(query, grid) for grid, _, _ in every.ranking(price, JUDGED)]
-    judged.sort(key=lambda item: item.total + price * item.bytes)
-    return Choice(judged[0], tuple(judged[1:]))
+    return best_first((judge(query, grid) for grid, _, _ in every.ranking(price, JUDGED)), price)
 
 
 def must_receive(query: Query, grid: Grid) -> bool:
@@ -147,7 +125,7 @@ def must_receive(query: Query, grid: Grid) -> bool:
     )
 
 
-def judge(query: Query, grid: Grid) -> Judged:
+def judge(query: Query, grid: Grid) -> Judged[Grid]:
     """Cycles of each stage and bytes for one grid."""
     if grid.turned:
         return _judge_turned(query, grid)
@@ -171,10 +149,7 @@ def judge(query: Query, grid: Grid) -> Judged:
         size = int(stored_weight_layout(shape, grid).bytes.max())
         stages["receive"] += float(cost.kernel("copy_u64", words=size // 8))
     if grid.k > 1:
-        # A residual is expected to come from about as many tiles as there are partial sums.
-        move = cost.move(load_of([gather(partial, result, grid.k, grid.c)], tiles))
-        words = int(result.bytes.max()) // 4 if query.residual else 0
-        stages["partials"] = move + cost.SCHEDULE_LENGTH * words
+        stages["partials"] = _partials(query, grid, partial, result)
     if grid.k > 1 or query.pointwise:
         rows, panels = result.row.largest(), result.column.largest() // MICRO
         kernel = query.root if grid.k > 1 else query.alone
@@ -182,7 +157,7 @@ def judge(query: Query, grid: Grid) -> Judged:
     return Judged(grid, stages, held_bytes(query, grid))
 
 
-def _judge_turned(query: Query, grid: Grid) -> Judged:
+def _judge_turned(query: Query, grid: Grid) -> Judged[Grid]:
     shape, tiles = query.shape, grid.tiles
     left, partial, result = left_layout(shape, grid), partial_layout(shape, grid), result_layout(shape, grid)
     pieces = turned_layout(result)
@@ -195,14 +170,21 @@ def _judge_turned(query: Query, grid: Grid) -> Judged:
     stages["multiply"] = float(cost.gemm(channels, inner, partial.column.largest() // MICRO))
     rows, panels = pieces.row.largest(), pieces.column.largest() // MICRO
     if grid.k > 1:
-        move = cost.move(load_of([gather(partial, pieces, grid.k, grid.c)], tiles))
-        words = int(result.bytes.max()) // 4 if query.residual else 0
-        stages["partials"] = move + cost.SCHEDULE_LENGTH * words
+        stages["partials"] = _partials(query, grid, partial, pieces)
         stages["root"] = float(cost.root("root_f16", rows, panels, grid.k - 1))
     stages["turn"] = float(cost.transpose(rows // MICRO, panels))
     if query.finish:
         stages["finish"] = float(cost.root(query.finish, panels * MICRO, rows // MICRO, 0))
     return Judged(grid, stages, held_bytes(query, grid))
+
+
+def _partials(query: Query, grid: Grid, partial: Layout, pieces: Layout) -> float:
+    """Cycles to bring partial sums to the roots of their pieces, and a residual, which is expected to come
+    from about as many tiles.
+    """
+    words = int(pieces.bytes.max()) // 4 if query.residual else 0
+    moved = cost.move(load_of([gather(partial, pieces, grid.k, grid.c)], grid.tiles))
+    return moved + cost.SCHEDULE_LENGTH * words
 
 
 def held_bytes(query: Query, grid: Grid) -> int:
@@ -256,7 +238,7 @@ def _turned_form(query: Query, tiles: int) -> tuple[Any, ...]:
         for c in range(1, n_groups + 1)
         for k in _cuts(k_groups)
         if r * c * k <= tiles
-        and _is_least_even(n_groups, c)
+        and _is_fewest_even(n_groups, c)
         and (not query.residual or n_groups // c >= k or m_groups // r >= k)
     ]
     r, c, k = (np.array(column, dtype=np.int64) for column in zip(*triples, strict=True))
@@ -281,7 +263,7 @@ def _turned_form(query: Query, tiles: int) -> tuple[Any, ...]:
 
 def _cuts(blocks: int) -> list[int]:
     """Of the cuts that leave equally many blocks, the one with the fewest parts."""
-    return [parts for parts in range(1, blocks + 1) if _is_least(blocks, parts)]
+    return [parts for parts in range(1, blocks + 1) if is_fewest(blocks, parts)]
 
 
 def _triples(shape: Shape, tiles: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -292,7 +274,7 @@ def _triples(shape: Shape, tiles: int) -> tuple[NDArray[np.int64], NDArray[np.in
         for c in range(1, min(n_groups, tiles) + 1)
         for k in range(1, min(k_groups, tiles // c) + 1)
         # Of the cuts that leave equally many groups, the one with the fewest parts is enough.
-        if _is_least_even(n_groups, c) and (_is_least(k_groups, k) or k_groups > 64)
+        if _is_fewest_even(n_groups, c) and (is_fewest(k_groups, k) or k_groups > 64)
     ]
     c, k = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     most = np.minimum(shape.m, tiles // (c * k))
@@ -306,13 +288,9 @@ def _triples(shape: Shape, tiles: int) -> tuple[NDArray[np.int64], NDArray[np.in
     return r, c, k
 
 
-def _is_least_even(blocks: int, parts: int) -> bool:
+def _is_fewest_even(blocks: int, parts: int) -> bool:
     """The same, and one part more where that makes their number even: partner tiles then share operands."""
-    return _is_least(blocks, parts) or (parts % 2 == 0 and _is_least(blocks, parts - 1))
-
-
-def _is_least(blocks: int, parts: int) -> bool:
-    return ceil_div(blocks, ceil_div(blocks, parts)) == parts
+    return is_fewest(blocks, parts) or (parts % 2 == 0 and is_fewest(blocks, parts - 1))
 
 
 def _closed_form(

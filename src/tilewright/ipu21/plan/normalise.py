@@ -71,10 +71,7 @@ def _operand(planner: Planner, operation: Operation) -> Held:
         return held
     # Some tiles would have rows, but no columns of them to sum up.
     wanted = spread_widely(layout.row.extent, held.columns, planner.builder.tiles)
-    name = operation.result.name
-    buffer, moves = planner.builder.bring(held, wanted, f"{name}.operand", name)
-    planner.builder.exchange(f"{name}.receive", moves)
-    return Held(buffer, 0, held.columns, held.groups)
+    return planner.builder.receive(held, wanted, "operand", operation.result.name)
 
 
 def _plan(

@@ -11,8 +11,6 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ...compiler.numerics import Numerics
 from ...graph import Graph, Operation, Region, Value
 from ...graph.uses import dependencies
@@ -20,10 +18,10 @@ from ...operators.parameter import flag, integer
 from . import attention, batched, normalise, pointwise, softmax, views
 from .builder import WISHES, Builder, Move
 from .groups import Groups, padded_columns
-from .layout import Layout, Source
+from .layout import Layout, matrix_view
 from .product import plan_product
 from .steps import Compute, Exchange, Gather, Held, Plan, Retile, Step, results, sources
-from .support import check_supported, matrix_view
+from .support import check_supported
 from .tasks import Product, Task, count_uses, tasks_of
 from .views import View
 
@@ -171,18 +169,11 @@ class Planner:
         """
         known = self._held.get(value.id)
         held = self.needed(value, known.groups if known else self.wanted_groups(value))
-        layout = self.builder.layout(held.buffer)
-        padded = bool(np.any(layout.shards["padded_rows"] > layout.shards["rows"]))
-        if held.column == 0 and held.columns == layout.column.extent and layout.order == "a16" and not padded:
+        source = self.builder.source(held)
+        if source.whole and source.layout.order == "a16" and not source.layout.pads_rows:
             return held
-        wanted = self.builder.spread(layout.row.extent, held.columns)
-        buffer, moves = self.builder.bring(held, wanted, f"{owner}.operand", owner)
-        self.builder.exchange(f"{owner}.receive", moves)
-        return Held(buffer, 0, held.columns, held.groups)
-
-    def source(self, held: Held) -> Source:
-        """A value's place, as searches see it."""
-        return Source(self.builder.layout(held.buffer), held.column, held.columns)
+        wanted = self.builder.spread(source.layout.row.extent, held.columns)
+        return self.builder.receive(held, wanted, "operand", owner)
 
     def leave(self, value: Value, held: Held) -> None:
         """Record where a result lies, after the last step written so far."""
@@ -325,7 +316,7 @@ class Planner:
         self.builder.exchange(f"{name}.next", moves)
 
     def _place(self, held: Held) -> _Place:
-        return _Place(self.source(held).layout_of_its_own(), held.columns, held.groups)
+        return _Place(self.builder.source(held).layout_of_its_own(), held.columns, held.groups)
 
     def _entries(self, operation: Operation, places: list[_Place]) -> list[Held]:
         """Buffers for the carried values of a loop."""

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from ...graph import Operation, Value
 from . import cost, views
 from .grids import bias_layout
-from .layout import MICRO
+from .layout import MICRO, matrix_view
 from .steps import Held, Report, WeightUse
-from .support import matrix_view
 from .tasks import activation_of, is_row
 
 if TYPE_CHECKING:
@@ -66,9 +65,7 @@ def _alike(planner: Planner, value: Value, source: Held, operation: Operation) -
     if planner.is_free_input(value):
         return planner.place_input(value, layout, source.groups).buffer
     held = planner.needed(value, source.groups)
-    buffer, moves = planner.builder.bring(held, layout, f"{name}.right", name)
-    planner.builder.exchange(f"{name}.receive", moves)
-    return buffer
+    return planner.builder.receive(held, layout, "right", name).buffer
 
 
 def _call(

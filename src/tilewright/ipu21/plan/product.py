@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...arithmetic import align_up
 from . import cost, matmul
 from .grids import (
     Grid,
@@ -21,9 +22,9 @@ from .grids import (
     weight_layout,
 )
 from .groups import Groups, padded_columns
+from .judged import Judged, report_of
 from .layout import MICRO, Layout
-from .steps import Gather, Held, Report, Retile, WeightUse
-from .support import clear_padding
+from .steps import Gather, Held, Retile, WeightUse
 from .tasks import Product
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def plan_product(planner: Planner, product: Product) -> None:
     shape = Shape(rows, columns, parts[-1].first + parts[-1].columns, builder.element_bytes)
     query = matmul.Query(
         shape,
-        planner.source(left) if left else None,
+        builder.source(left) if left else None,
         root_kernel(product, builder.family("root"), summed=True),
         root_kernel(product, builder.family("root"), summed=False),
         _finish_kernel(product, builder.family("root")),
@@ -80,15 +81,15 @@ def plan_product(planner: Planner, product: Product) -> None:
         iterations=planner.iterations_of(product.rights[0]),
         stored_once=not planner.is_constant(product.rights[0]),
     )
-    choice = matmul.choose(query, builder.tiles, builder.price)
-    grid = choice.best.grid
-    _report(planner, product, choice)
+    judged = matmul.choose(query, builder.tiles, builder.price)
+    grid = judged[0].grid
+    builder.report(report_of(", ".join(value.name for value in product.results), judged))
     if left is None:
         stored = (
             stored_left_layout(shape, grid) if matmul.must_receive(query, grid) else left_layout(shape, grid)
         )
         left = planner.place_input(product.left, stored, groups)
-    _Stages(planner, product, query, grid, left, parts).write()
+    _Stages(planner, product, query, judged[0], left, parts).write()
 
 
 def _columns(planner: Planner, product: Product) -> list[_Columns]:
@@ -98,17 +99,10 @@ def _columns(planner: Planner, product: Product) -> list[_Columns]:
         width = value.type.shape[-1]
         groups = planner.wanted_groups(value)
         if groups is None and len(product.results) > 1 and width % MICRO:
-            groups = Groups(1, width, -(-width // MICRO) * MICRO)
+            groups = Groups(1, width, align_up(width, MICRO))
         parts.append(_Columns(first, padded_columns(width, groups), groups))
         first += parts[-1].columns
     return parts
-
-
-def _report(planner: Planner, product: Product, choice: matmul.Choice) -> None:
-    best = choice.best
-    weighed = [(item.grid.describe(), item.total, item.bytes) for item in choice.others]
-    name = ", ".join(value.name for value in product.results)
-    planner.builder.report(Report(name, best.grid.describe(), best.cycles, best.bytes, weighed))
 
 
 @dataclass
@@ -116,61 +110,58 @@ class _Stages:
     planner: Planner
     product: Product
     query: matmul.Query
-    grid: Grid
+    best: Judged[Grid]
     left: Held
     parts: list[_Columns]
 
+    @property
+    def grid(self) -> Grid:
+        return self.best.grid
+
     def write(self) -> None:
-        if self.grid.turned:
-            self._write_turned()
-            return
-        builder, product, grid, shape = self.planner.builder, self.product, self.grid, self.query.shape
-        name, owner = product.name, product.name
-        weights = self._weights()
-        result = result_layout(shape, grid)
-        whole = grid.k == 1
-        finished = whole and not self.query.pointwise
-        joined = self._joined
-        partial = builder.add(
-            joined if whole else f"{name}.partial",
-            partial_layout(shape, grid),
-            "value" if whole else "scratch",
-            owner,
-        )
-        start = self._bias(bias_layout(partial_layout(shape, grid))) if whole else None
-        for chunk in range(grid.chunks):
-            self._multiply(chunk, partial, weights, start)
-        out = partial
-        if not finished:
-            out = self._finish(partial, partial if whole else None, result, joined)
-        for value, part in zip(product.results, self.parts, strict=True):
+        out = self._turned() if self.grid.turned else self._straight()
+        for value, part in zip(self.product.results, self.parts, strict=True):
             self.planner.leave(value, Held(out, part.first, part.columns, part.groups))
 
     @property
     def _joined(self) -> str:
         return ".".join(value.name for value in self.product.results)
 
-    def _write_turned(self) -> None:
+    def _straight(self) -> str:
+        """Multiply, add up, and finish; the buffer of the results."""
+        builder, product, grid, shape = self.planner.builder, self.product, self.grid, self.query.shape
+        name, owner = product.name, product.name
+        weights = self._weights()
+        result = result_layout(shape, grid)
+        whole = grid.k == 1
+        finished = whole and not self.query.pointwise
+        partial = builder.add(
+            self._joined if whole else f"{name}.partial",
+            partial_layout(shape, grid),
+            "value" if whole else "scratch",
+            owner,
+        )
+        start = self._bias(bias_layout(partial_layout(shape, grid))) if whole else None
+        if grid.streamed and self.query.iterations > 1:
+            weights = builder.current(weights, name)
+        for chunk in range(grid.chunks):
+            self._multiply(chunk, partial, weights, start)
+        return partial if finished else self._finish(partial, partial if whole else None, result)
+
+    def _turned(self) -> str:
         """Multiply with the operands exchanged, add up, turn the result, and finish it."""
         builder, product, grid, shape = self.planner.builder, self.product, self.grid, self.query.shape
         name = product.name
         weights = self._weights()
-        left = self.left.buffer
-        moves: list[Move] = []
-        if matmul.must_receive(self.query, grid):
-            left, moves = builder.bring(self.left, left_layout(shape, grid), f"{name}.left", name)
+        left, moves = self._left(0)
         builder.exchange(f"{name}.receive", moves)
-        clear_padding(builder, left)
+        builder.clear_padding(left)
         result = result_layout(shape, grid)
         pieces = turned_layout(result)
         partial = builder.add(f"{name}.partial", partial_layout(shape, grid), "scratch", name)
-        stages = matmul.judge(self.query, grid).cycles
+        stages = self.best.cycles
         builder.call(f"{name}.multiply", "gemm_f16", (partial, weights, left, None), stages["multiply"])
-        residual = None
-        moves = []
-        if product.residual is not None:
-            held = self.planner.needed(product.residual, self.parts[0].groups)
-            residual, moves = builder.bring(held, result, f"{name}.residual", name)
+        residual, moves = self._residual(result)
         summed = partial
         if grid.k > 1:
             gathered = builder.add(f"{name}.gathered", pieces, "scratch", name, slots=grid.k - 1)
@@ -186,8 +177,24 @@ class _Stages:
         if self.query.finish:
             finishing = (out, out, None, self._bias(bias_layout(result)), residual)
             builder.call(f"{name}.finish", self.query.finish, finishing, stages["finish"], {"remote": 0})
-        for value, part in zip(product.results, self.parts, strict=True):
-            self.planner.leave(value, Held(out, part.first, part.columns, part.groups))
+        return out
+
+    def _left(self, chunk: int) -> tuple[str, list[Move]]:
+        """The left operand where the kernel reads it, and what has to move for that."""
+        if not matmul.must_receive(self.query, self.grid):
+            return self.left.buffer, []
+        suffix = f".{chunk}" if self.grid.chunks > 1 else ""
+        layout = left_layout(self.query.shape, self.grid, chunk)
+        name = self.product.name
+        return self.planner.builder.bring(self.left, layout, f"{name}.left{suffix}", name)
+
+    def _residual(self, result: Layout) -> tuple[str | None, list[Move]]:
+        """The matrix to be added in the layout of the result, if there is one, and what has to move."""
+        if self.product.residual is None:
+            return None, []
+        held = self.planner.needed(self.product.residual, self.parts[0].groups)
+        name = self.product.name
+        return self.planner.builder.bring(held, result, f"{name}.residual", name)
 
     def _weights(self) -> str:
         """The buffer with all weights, in place or stored once."""
@@ -224,15 +231,9 @@ class _Stages:
     def _multiply(self, chunk: int, partial: str, weights: str, start: str | None) -> None:
         builder, grid, shape, name = self.planner.builder, self.grid, self.query.shape, self.product.name
         suffix = f".{chunk}" if grid.chunks > 1 else ""
-        moves: list[Move] = []
-        left, panels = self.left.buffer, weights
-        if matmul.must_receive(self.query, grid):
-            left, moves = builder.bring(
-                self.left, left_layout(shape, grid, chunk), f"{name}.left{suffix}", name
-            )
+        left, moves = self._left(chunk)
+        panels = weights
         if grid.streamed:
-            if self.query.iterations > 1:
-                weights = self._current(weights, chunk)
             panels = builder.add(f"{name}.panels{suffix}", weight_layout(shape, grid, chunk), "scratch", name)
             moves = [*moves, Retile(weights, panels)]
         builder.exchange(f"{name}.receive{suffix}", moves)
@@ -248,32 +249,17 @@ class _Stages:
         )
         builder.call(f"{name}.multiply{suffix}", kernel, (partial, left, panels, start), float(cycles))
 
-    def _current(self, weights: str, chunk: int) -> str:
-        """This iteration's stored weights at an address that does not change, made before the first chunk."""
-        builder, name = self.planner.builder, self.product.name
-        if chunk == 0:
-            layout = builder.layout(weights)
-            self._copied = builder.add(f"{name}.current", layout, "scratch", name)
-            size = int(layout.bytes.max()) // 8
-            cycles = float(cost.kernel("copy_u64", words=size))
-            builder.call(f"{name}.current", "copy_u64", (self._copied, weights), cycles)
-        return self._copied
-
-    def _finish(self, partial: str, in_place: str | None, result: Layout, joined: str) -> str:
+    def _finish(self, partial: str, in_place: str | None, result: Layout) -> str:
         builder, product, grid = self.planner.builder, self.product, self.grid
         name = product.name
         moves: list[Move] = []
         gathered = None
-        out = in_place or builder.add(joined, result, "value", name)
+        out = in_place or builder.add(self._joined, result, "value", name)
         if grid.k > 1:
             gathered = builder.add(f"{name}.gathered", result, "scratch", name, slots=grid.k - 1)
             moves.append(Gather(partial, gathered, out, grid.k, grid.c))
-        residual = None
-        if product.residual is not None:
-            held = self.planner.needed(product.residual, self.parts[0].groups)
-            residual, brought = builder.bring(held, result, f"{name}.residual", name)
-            moves += brought
-        builder.exchange(f"{name}.partials", moves)
+        residual, brought = self._residual(result)
+        builder.exchange(f"{name}.partials", [*moves, *brought])
         bias = self._bias(bias_layout(result)) if grid.k > 1 else None
         kernel = root_kernel(product, builder.family("root"), summed=grid.k > 1)
         cycles = cost.root(kernel, result.row.largest(), result.column.largest() // MICRO, grid.k - 1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...graph import Operation
 from . import cost
-from .layout import MICRO, Axis, Layout, spread
+from .layout import MICRO, Axis, Layout
 from .steps import Held, Report
 
 if TYPE_CHECKING:
@@ -23,17 +23,11 @@ def plan_softmax(planner: Planner, operation: Operation) -> None:
     if held.groups is not None:
         # A single group ends with the row; behind it lies padding, which is no part of the softmax.
         held = Held(held.buffer, held.column, held.groups.width)
-    layout = builder.layout(held.buffer)
-    if (
-        layout.column.parts > 1
-        or held.column
-        or held.columns != layout.column.extent
-        or layout.order != "a16"
-    ):
-        wanted = spread(layout.row.extent, held.columns, builder.tiles)
-        buffer, moves = builder.bring(held, wanted, f"{name}.operand", name)
-        builder.exchange(f"{name}.receive", moves)
-        held, layout = Held(buffer, 0, held.columns), wanted
+    source = builder.source(held)
+    layout = source.layout
+    if layout.column.parts > 1 or not source.whole or layout.order != "a16":
+        layout = builder.spread(layout.row.extent, held.columns)
+        held = builder.receive(held, layout, "operand", name)
     out = planner.output_like(operation, held)
     state = builder.add(
         f"{name}.state",

@@ -1,31 +1,11 @@
-"""What this machine's plans cannot do yet, found before any work and reported all at once; and what several
-plans share.
-"""
+"""What this machine's plans cannot do yet, found before any work and reported all at once."""
 
 from __future__ import annotations
-
-from math import prod
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ...compiler.numerics import Numerics
 from ...errors import UnsupportedError
 from ...graph import Graph, Operation
 from ...graph.uses import walk
-from . import cost
-from .layout import MICRO
-
-if TYPE_CHECKING:
-    from .builder import Builder
-
-MOST_TURNS = 320
-"""How many products or sequences may follow each other on the same tiles."""
-
-
-def matrix_view(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Rows and columns of a tensor seen as a matrix: the last axis is the columns, all others the rows."""
-    return prod(shape[:-1]), shape[-1] if shape else 1
 
 
 def check_supported(graph: Graph, operators: set[str], numerics: Numerics) -> None:
@@ -39,20 +19,22 @@ def check_supported(graph: Graph, operators: set[str], numerics: Numerics) -> No
     _iterated(graph, constants)
     for operation in walk(graph.body):
         if operation.name not in operators:
-            faults.append(f"{_at(operation)}: no plan for this operator")
+            faults.append(f"{label(operation)}: no plan for this operator")
         elif numerics.precision == "float32" and (reason := _only_half(operation, constants)):
-            faults.append(f"{_at(operation)}: {reason}")
+            faults.append(f"{label(operation)}: {reason}")
         elif operation.name == "layer_norm":
             computed = [value.name for value in operation.operands[1:] if value.id not in constants]
             if computed:
-                faults.append(f"{_at(operation)}: {', '.join(computed)} is no constant")
+                faults.append(f"{label(operation)}: {', '.join(computed)} is no constant")
         elif operation.name == "repeat":
             if any(inner.regions for inner in operation.regions[0].operations):
-                faults.append(f"{_at(operation)}: a loop inside a loop")
+                faults.append(f"{label(operation)}: a loop inside a loop")
             walked = operation.operands[len(operation.results) :]
             computed = [value.name for value in walked if value.id not in constants]
             if computed:
-                faults.append(f"{_at(operation)}: walks through {', '.join(computed)}, which is no constant")
+                faults.append(
+                    f"{label(operation)}: walks through {', '.join(computed)}, which is no constant"
+                )
     if faults:
         listing = "".join(f"\n  {fault}" for fault in faults)
         raise UnsupportedError(
@@ -85,30 +67,7 @@ def _iterated(graph: Graph, constants: set[int]) -> None:
                     constants.add(argument.id)
 
 
-def _at(operation: Operation) -> str:
+def label(operation: Operation) -> str:
+    """An operation in messages: its operator, its result, and where it came from if that is known."""
     place = f" ({operation.location})" if operation.location else ""
     return f"{operation.name} -> {operation.results[0].name}{place}"
-
-
-def check_turns(operation: Operation, batch: int, tiles: int) -> None:
-    """Raise UnsupportedError for a batch that would be worked off in too many turns: every turn is written
-    out in the program.
-    """
-    if batch > MOST_TURNS * tiles:
-        raise UnsupportedError(
-            f"{_at(operation)}: {batch:,} products of computed operands on {tiles:,} tiles, at most "
-            f"{MOST_TURNS} each",
-            hint=f"use at least {-(-batch // MOST_TURNS):,} tiles, or a smaller batch",
-        )
-
-
-def clear_padding(builder: Builder, buffer: str) -> None:
-    """Zeros in the rows that only fill up the last block of an operand: what they are multiplied with is 0,
-    but 0 times what memory happens to hold need not be.
-    """
-    layout = builder.layout(buffer)
-    if layout.order != "a16" or not np.any(layout.shards["padded_rows"] > layout.shards["rows"]):
-        return
-    cycles = float(cost.kernel("fill_u64", words=4 * (MICRO - 1)))
-    for panel in range(layout.column.largest() // MICRO):
-        builder.call(f"{buffer}.clear", "fill_u64", (buffer,), cycles, {"panel": panel})

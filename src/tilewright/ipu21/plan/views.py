@@ -17,10 +17,9 @@ from ...graph import Operation, Value
 from ...operators.parameter import integer, integers
 from ...tensor_type import TensorType
 from .groups import Groups, padded_columns
-from .layout import MICRO, Axis, Layout, Level, spread
+from .layout import MICRO, Axis, Layout, Level, matrix_view, spread
 from .rearrange import real_columns, rearrange
 from .steps import Held, Report, WeightUse
-from .support import matrix_view
 
 if TYPE_CHECKING:
     from .planner import Planner
@@ -178,13 +177,7 @@ def stored_constant(planner: Planner, value: Value, groups: Groups | None) -> He
     layout = spread(rows, padded_columns(columns, groups), planner.builder.tiles)
     buffer = planner.builder.weight(value.name, use, layout, value.name)
     if iterations > 1:
-        current = planner.builder.add(f"{value.name}.current", layout, "scratch", value.name)
-        from . import cost
-
-        words = int(layout.bytes.max()) // 8
-        cycles = float(cost.kernel("copy_u64", words=words))
-        planner.builder.call(f"{value.name}.current", "copy_u64", (current, buffer), cycles)
-        buffer = current
+        buffer = planner.builder.current(buffer, value.name)
     return planner.builder.held(buffer, groups=groups)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..machine.timing import MULTI_SLOT
-from .supervisor import call_cycles, schedule
+from .supervisor import call_cycles, schedule, to_frame
 from .text import bundle, section, worker
 
 MAXIMUM_PARTS = 80
@@ -190,10 +190,6 @@ HALF_ROW_SLOTS = len(panel(True)) - len(PART)
 panel beside `PART` for each other part."""
 
 
-def _frame(register: str, word: int) -> str:
-    return f"st32 {register}, $m11, $mzero, {word}"
-
-
 OWN_ARGUMENTS = {
     "%out": "$m2",
     "%own": "$m3",
@@ -238,20 +234,20 @@ def supervisor(own: bool) -> tuple[str, ...]:
         "shl %rows, %shape, 16",
         "shr %rows, %rows, 16",
         *(_OWN_HEAD if own else _MERGE_HEAD),
-        _frame("%out", _OUT),
-        _frame("%own", _OWN),
-        _frame("%own_state", _OWN_STATE),
-        _frame("%others", _OTHERS),
-        _frame("%states", _STATES),
-        _frame("%between", _BETWEEN),
-        _frame("%count", _COUNT),
+        to_frame("%out", _OUT),
+        to_frame("%own", _OWN),
+        to_frame("%own_state", _OWN_STATE),
+        to_frame("%others", _OTHERS),
+        to_frame("%states", _STATES),
+        to_frame("%between", _BETWEEN),
+        to_frame("%count", _COUNT),
         "and %odd, %count, 1",
-        _frame("%odd", _ODD),
+        to_frame("%odd", _ODD),
         "shl %odd, %odd, 1",
         "sub %odd, 4, %odd",
-        _frame("%odd", _FIRST),
+        to_frame("%odd", _FIRST),
         "shr %pairs, %count, 1",
-        _frame("%pairs", _PAIRS),
+        to_frame("%pairs", _PAIRS),
         # What a worker with whole rows has to do differently, in words.
         f"cmpult %halved, %rows, {HALVED_ROWS + 1}",
         "setzi $m9, .Lmerge_rows",
@@ -262,28 +258,28 @@ def supervisor(own: bool) -> tuple[str, ...]:
         "mul %all, %part, %count",
         "add %part, %part, -8",
         "shrs %part, %part, 3",
-        _frame("%part", _PART),
+        to_frame("%part", _PART),
         "sub %back, 16, %all",
-        _frame("%back", _BACK_HALF),
+        to_frame("%back", _BACK_HALF),
         "shl %less, %halved, 3",
         "add %less, %less, 8",
         "sub %all, %less, %all",
         "add %all, %all, %along",
-        _frame("%all", _BACK_PANEL),
+        to_frame("%all", _BACK_PANEL),
         "shrs %own_along, %own_along, 3",
         "add %own_along, %own_along, %halved",
-        _frame("%own_along", _OWN_STEP),
+        to_frame("%own_along", _OWN_STEP),
         "shl %out_step, %rows, 2",
         "add %out_step, %out_step, %halved",
-        _frame("%out_step", _OUT_STEP),
+        to_frame("%out_step", _OUT_STEP),
         # No rows without panels.
         "add %rows, %rows, -1",
         "cmpeq %none, %panels, 0",
         "shl %none, %none, 14",
         "sub %rows, %rows, %none",
-        _frame("%rows", _ROWS),
+        to_frame("%rows", _ROWS),
         "add %panels, %panels, -1",
-        _frame("%panels", _PANELS),
+        to_frame("%panels", _PANELS),
     ]
     given = OWN_ARGUMENTS if own else MERGE_ARGUMENTS
     # $m9 is an argument first and then the entry.

@@ -23,41 +23,31 @@ from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm_few as few
 from . import gemm_source, gemm_stream
 from .gemm_few import FewPanel
-from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, NEAR_ROWS, ROW, ZERO
+from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, NEAR_ROWS, ROW, W_STRIDES, ZERO, start_operand
 from .gemm_short import ShortPanel, short_start_slots
 from .gemm_source import SYMBOLS
 from .gemm_stream import Panel
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
 
-MINIMUM_ROWS = 1
 MAXIMUM_ROWS = 13312
 """As many as interleaved memory holds of one column group."""
-PANEL_BYTES = 512
-
-_WORD = (1 << 32) - 1
 
 
 def contract(mode: str) -> Contract:
     """What a caller of the family's member with this start mode must keep."""
-    start = {
-        ZERO: Operand("start", "", "unused"),
-        ROW: Operand("start", "row16", "in", alignment=16),
-        ADD: Operand("start", "a16", "in", alignment=16),
-    }[mode]
     return Contract(
         operands=(
             Operand("c", "a16", "out", alignment=16, interleaved=True),
             Operand("a", "a16", "in", alignment=16),
             Operand("w", "b16", "in", alignment=16, prefers_interleaved=True),
-            start,
+            start_operand(mode),
         ),
         scalars=(
             Scalar("rows", "rows of A and C in memory", 0, MAXIMUM_ROWS),
             Scalar("inner", "groups of 16 inner elements", 1, 4095),
             Scalar("columns", "groups of 16 columns", 0, 4095),
-            Scalar("w_inner_stride", "bytes between panels of W along K", 0, _WORD, multiple=16),
-            Scalar("w_column_stride", "bytes between panels of W along N", 0, _WORD, multiple=16),
+            *W_STRIDES,
         ),
         packed=(("inner", "columns", 16),),
         apart=(("c", "a"),),

@@ -27,40 +27,31 @@ from .gemm_f32_short import SinglePanel
 from .gemm_f32_source import STREAM_CHUNK_ROWS, SYMBOLS
 from .gemm_f32_stream import StreamPanel
 from .gemm_few import FINAL, FIRST, LAST, MIDDLE, OPEN
-from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, ROW, ZERO
+from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, ROW, W_STRIDES, ZERO, start_operand
 from .kernel import Contract, Kernel, Operand, Scalar
 
 Singles = NDArray[np.float32]
 
 MAXIMUM_ROWS = 6656
 """As many as interleaved memory holds of one column group."""
-PANEL_BYTES = 512
 INNER = 8
 """Inner elements of a group."""
-
-_WORD = (1 << 32) - 1
 
 
 def contract(mode: str) -> Contract:
     """What a caller of the family's member with this start mode must keep."""
-    start = {
-        ZERO: Operand("start", "", "unused"),
-        ROW: Operand("start", "row16", "in", alignment=16),
-        ADD: Operand("start", "a16", "in", alignment=16),
-    }[mode]
     return Contract(
         operands=(
             Operand("c", "a16", "out", alignment=16, interleaved=True),
             Operand("a", "a16", "in"),
             Operand("w", "b8", "in", alignment=16, prefers_interleaved=True),
-            start,
+            start_operand(mode),
         ),
         scalars=(
             Scalar("rows", "rows of A and C in memory", 0, MAXIMUM_ROWS),
             Scalar("inner", "groups of 8 inner elements", 2, 4094, multiple=2),
             Scalar("columns", "groups of 16 columns", 0, 4095),
-            Scalar("w_inner_stride", "bytes between panels of W along K", 0, _WORD, multiple=16),
-            Scalar("w_column_stride", "bytes between panels of W along N", 0, _WORD, multiple=16),
+            *W_STRIDES,
         ),
         packed=(("inner", "columns", 16),),
         apart=(("c", "a"), *((("start", "a"),) if mode != ZERO else ())),

@@ -24,8 +24,8 @@ from functools import cache
 
 from .gemm_f32_rounds import RESULT, amp, fill, x_of
 from .gemm_few import FIRST, LAST, MIDDLE, OPEN
-from .gemm_frame import ADD, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
-from .text import bundle
+from .gemm_frame import ADD, FRAME_START, GROUP, ROW, ZERO, few_routine, share_lines, variant
+from .text import bundle, count_instructions
 
 ROWS, EIGHTFOLD, ALL = range(3)
 """The words that depend on n: n, eight times the rows a worker does (at least one), and words of A, which
@@ -52,13 +52,12 @@ class FewPanel:
 
 @cache
 def _slots(panel: FewPanel) -> int:
-    return sum(not line.endswith(":") for line in few_lines(panel))
+    return count_instructions(few_lines(panel))
 
 
 def few_lines(panel: FewPanel) -> list[str]:
     """The worker routine of one panel kind, from its label on."""
     stores = panel.first == FIRST or panel.second != MIDDLE
-    leave = f"{panel.label}_exit"
     start = {ZERO: "", ROW: "1", ADD: "$m11"}[panel.mode]
     first = _ring(0) if panel.first == MIDDLE else _exchange(0, start, "$m11" if panel.first == FIRST else "")
     if panel.second == MIDDLE:
@@ -67,14 +66,7 @@ def few_lines(panel: FewPanel) -> list[str]:
         second = _exchange(1, {ZERO: "", ROW: "-7", ADD: "$m10"}[panel.mode], "$m10")
     else:
         second = [*_exchange(1, "", "$m10", ahead=False), *_drain()]
-    return [
-        f"{panel.label}:",
-        *([f"brz $m3, {leave}"] if stores else []),
-        *first,
-        *second,
-        *([f"{leave}:"] if stores else []),
-        "exitz $m15",
-    ]
+    return few_routine(panel.label, [*first, *second], stores=stores)
 
 
 def _input(half: int, p: int, onward: str) -> str:

@@ -24,6 +24,7 @@ from .gemm_frame import (
 )
 from .gemm_source import Family, family_source, stream_frame
 from .gemm_tables import TABLE_BYTES
+from .supervisor import to_frame
 from .text import worker
 
 SYMBOLS = {ZERO: "gemm_f32", ROW: "gemm_row_f32", ADD: "gemm_add_f32"}
@@ -31,16 +32,12 @@ STREAM_CHUNK_ROWS = 384
 """Most rows at a time of the stream: the way back over a worker's 64 rows of C, in words, fits a field."""
 
 
-def _frame(word: int, name: str) -> str:
-    return f"st32 {name}, $m11, $mzero, {word}"
-
-
 _SHARES = (
     "shl %fewer, %q, 5",
-    _frame(Q_BYTES, "%fewer"),
+    to_frame("%fewer", Q_BYTES),
     "mul %six, %fewer, 6",
     "sub %more, %rows, %six",
-    _frame(MORE_BYTES, "%more"),
+    to_frame("%more", MORE_BYTES),
 )
 
 
@@ -50,31 +47,31 @@ def _stream_frame() -> list[str]:
         *_SHARES,
         "shl %wide, %q, 6",
         f"sub %step, {ROW_BYTES}, %wide",  # from behind the last row of an even K group to the first of odd
-        _frame(SMALLER + stream.STEP, "%step"),
+        to_frame("%step", SMALLER + stream.STEP),
         f"add %step_too, %step, -{ROW_BYTES}",
-        _frame(LARGER + stream.STEP, "%step_too"),
+        to_frame("%step_too", LARGER + stream.STEP),
         "add %repeats, %q, -2",
-        _frame(LARGER + stream.REPEATS, "%repeats"),
+        to_frame("%repeats", LARGER + stream.REPEATS),
         "add %repeats_too, %q, -3",
         "max %repeats_too, %repeats_too, $mzero",
-        _frame(SMALLER + stream.REPEATS, "%repeats_too"),
+        to_frame("%repeats_too", SMALLER + stream.REPEATS),
         "shl %words, %q, 3",
         f"sub %low, {1025 + (5 << 10)}, %words",  # f1 = 1 - 8n, f2 = 5
         "or %usual, %low, 0x100000",  # f3 = 1
         "add %usual_too, %usual, -8",
-        _frame(LARGER + stream.STRIDES, "%usual_too"),
+        to_frame("%usual_too", LARGER + stream.STRIDES),
         "or %away, %low, 0x3f900000",  # f3 = -7
         "add %away_too, %away, -8",
-        _frame(LARGER + stream.AWAY, "%away_too"),
+        to_frame("%away_too", LARGER + stream.AWAY),
         "cmpeq %twice, %q, 2",
         "shl %eight, %twice, 23",  # f3 = -7
         "sub %usual, %usual, %eight",
-        _frame(SMALLER + stream.STRIDES, "%usual"),
+        to_frame("%usual", SMALLER + stream.STRIDES),
         "shl %turn, %twice, 20",
         "shl %less, %twice, 13",
         "sub %turn, %turn, %less",  # f2 = -3, without a borrow
         "add %away, %away, %turn",
-        _frame(SMALLER + stream.AWAY, "%away"),
+        to_frame("%away", SMALLER + stream.AWAY),
     ]
 
 
@@ -85,18 +82,18 @@ def _few_frame() -> list[str]:
         "cmpult %none, %q, 1",
         "shl %below, %none, 5",
         "sub %limit, %more, %below",
-        _frame(LIMIT, "%limit"),
+        to_frame("%limit", LIMIT),
         "shr %words, %all, 3",
-        _frame(SMALLER + few.ALL, "%words"),
-        _frame(LARGER + few.ALL, "%words"),
-        _frame(SMALLER + few.ROWS, "%q"),
+        to_frame("%words", SMALLER + few.ALL),
+        to_frame("%words", LARGER + few.ALL),
+        to_frame("%q", SMALLER + few.ROWS),
         "add %q_more, %q, 1",
-        _frame(LARGER + few.ROWS, "%q_more"),
+        to_frame("%q_more", LARGER + few.ROWS),
         "shl %eightfold, %q_more, 3",
-        _frame(LARGER + few.EIGHTFOLD, "%eightfold"),
+        to_frame("%eightfold", LARGER + few.EIGHTFOLD),
         "add %done, %q, %none",
         "shl %done, %done, 3",
-        _frame(SMALLER + few.EIGHTFOLD, "%done"),
+        to_frame("%done", SMALLER + few.EIGHTFOLD),
         f"add $m0, $m0, {TABLE_BYTES}",
     ]
 

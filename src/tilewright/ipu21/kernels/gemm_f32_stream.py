@@ -39,7 +39,7 @@ from functools import cache
 
 from .gemm_f32_rounds import RESULT, ROW_BYTES, amp, fill, partial_pair, x_of
 from .gemm_frame import ADD, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
-from .text import bundle
+from .text import bundle, count_instructions
 
 SHORTEST = 3
 """Rows a worker does at least."""
@@ -75,7 +75,7 @@ class StreamPanel:
 
 @cache
 def _extra_slots(panel: StreamPanel) -> int:
-    return sum(not line.endswith(":") for line in panel_lines(panel)) - 8 * SHORTEST - 8
+    return count_instructions(panel_lines(panel)) - 8 * SHORTEST - 8
 
 
 def panel_lines(panel: StreamPanel) -> list[str]:

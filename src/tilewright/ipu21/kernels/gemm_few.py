@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from .gemm_frame import ADD, CHOICE, FRAME_START, ROW, ZERO, share_lines, variant
-from .text import bundle
+from .gemm_frame import ADD, CHOICE, FRAME_START, ROW, ZERO, few_routine, share_lines, variant
+from .text import bundle, count_instructions
 
 BETWEEN_ROWS, NEXT_GROUP, FIRST_GROUP, ROWS = range(4)
 """The words that depend on n."""
@@ -66,21 +66,13 @@ class FewPanel:
 
 @cache
 def _slots(panel: FewPanel) -> int:
-    return sum(not line.endswith(":") for line in few_lines(panel))
+    return count_instructions(few_lines(panel))
 
 
 def few_lines(panel: FewPanel) -> list[str]:
     """The worker routine of one panel kind, from its label on."""
     stores = panel.first == FIRST or panel.second != MIDDLE
-    leave = f"{panel.label}_exit"
-    return [
-        f"{panel.label}:",
-        *([f"brz $m3, {leave}"] if stores else []),
-        *_first_half(panel),
-        *_second_half(panel),
-        *([f"{leave}:"] if stores else []),
-        "exitz $m15",
-    ]
+    return few_routine(panel.label, [*_first_half(panel), *_second_half(panel)], stores=stores)
 
 
 def _first_half(panel: FewPanel) -> list[str]:
@@ -194,4 +186,4 @@ def few_start_lines(mode: str, single: bool) -> list[str]:
 def few_start_slots(mode: str, single: bool) -> int:
     """Issue slots of a call before its first panel."""
     first = FewPanel(mode, OPEN, LAST if single else MIDDLE)
-    return sum(not line.endswith(":") for line in few_start_lines(mode, single)) - first.slots - 1
+    return count_instructions(few_start_lines(mode, single)) - first.slots - 1

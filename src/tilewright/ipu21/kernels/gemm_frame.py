@@ -1,4 +1,5 @@
-"""What the supervisor of the matrix kernels leaves to its workers: the frame, and start modes.
+"""What the matrix kernels share: start modes, what both ask of their callers, and the frame that a supervisor
+leaves to its workers.
 
 A call works on chunks of up to `CHUNK_ROWS` rows. Rows of a chunk are shared evenly, the first workers have
 one more; `n` is a worker's number of rows. Everything that depends on n is in the frame twice, for the
@@ -7,11 +8,29 @@ smaller and for the larger n.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from .kernel import Operand, Scalar
 from .text import bundle
 
 ZERO, ROW, ADD = "zero", "row", "add"
 """Start modes: sums start from zeros, from one row for all rows, from an array shaped like the result."""
 MODES = (ZERO, ROW, ADD)
+
+W_STRIDES = tuple(
+    Scalar(f"w_{along}_stride", f"bytes between panels of W along {axis}", 0, (1 << 32) - 1, multiple=16)
+    for along, axis in (("inner", "K"), ("column", "N"))
+)
+
+
+def start_operand(mode: str) -> Operand:
+    """What sums start from."""
+    return {
+        ZERO: Operand("start", "", "unused"),
+        ROW: Operand("start", "row16", "in", alignment=16),
+        ADD: Operand("start", "a16", "in", alignment=16),
+    }[mode]
+
 
 CHUNK_ROWS = 768
 """Most rows at a time: 128 per worker are what the way back over a column of C, in words, fits a field."""
@@ -62,3 +81,15 @@ def share_lines(limited: bool) -> list[str]:
 def variant(register: int, word: int) -> str:
     """Load one of the words that depend on n; `share_lines` has left their place in $m3."""
     return f"ld32 $m{register}, $mvertex_base, $m3, {SMALLER + word}"
+
+
+def few_routine(label: str, lines: Iterable[str], *, stores: bool) -> list[str]:
+    """A worker routine for few rows, from its label on.
+
+    Args:
+        stores: it stores results, so a worker without rows must leave at once.
+    """
+    leave = f"{label}_exit"
+    if not stores:
+        return [f"{label}:", *lines, "exitz $m15"]
+    return [f"{label}:", f"brz $m3, {leave}", *lines, f"{leave}:", "exitz $m15"]

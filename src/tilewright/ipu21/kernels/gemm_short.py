@@ -20,7 +20,7 @@ from . import gemm_few as few
 from . import gemm_stream as stream
 from .gemm_frame import ADD, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
 from .gemm_stream import FIELD1, FIELD3, REPLACE, row_bundle
-from .text import bundle
+from .text import bundle, count_instructions
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ShortPanel:
 
 @cache
 def _slots(panel: ShortPanel) -> int:
-    count = sum(not line.endswith(":") for line in short_lines(panel))
+    count = count_instructions(short_lines(panel))
     return count if panel.few else count - 4 * stream.SHORTEST - 4
 
 

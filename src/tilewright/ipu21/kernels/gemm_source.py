@@ -57,7 +57,7 @@ from .gemm_tables import (
     short_tables,
     tables,
 )
-from .supervisor import schedule
+from .supervisor import schedule, to_frame
 from .text import section
 
 SYMBOLS = {ZERO: "gemm_f16", ROW: "gemm_row_f16", ADD: "gemm_add_f16"}
@@ -111,11 +111,6 @@ def weight_loads(wide: bool) -> list[str]:
     return [f"ld64putcs {4 * unit + part}" for unit in weight_units() for part in range(4)]
 
 
-def _store(register: int | str, word: int) -> str:
-    name = register if isinstance(register, str) else f"$m{register}"
-    return f"st32 {name}, $m11, $mzero, {word}"
-
-
 def _load(register: int, word: int) -> str:
     return f"ld32 $m{register}, $m11, $mzero, {word}"
 
@@ -135,11 +130,11 @@ def _arrive(chunk_rows: int, few_rows: int) -> list[str]:
     arguments = ((2, FRAME_C), (3, FRAME_A), (5, FRAME_START), (0, TABLE), (7, SHAPE), (1, GROUP))
     weights = ((4, W_FIRST), (8, W_INNER), (9, W_STRIDE))
     return [
-        *(_store(register, word) for register, word in (*arguments, *weights)),
+        *(to_frame(f"$m{register}", word) for register, word in (*arguments, *weights)),
         f"min $m2, $m6, {chunk_rows}",
         "shl $m3, $m2, 5",
         "sub $m6, $m6, $m2",
-        _store(6, LEFT),
+        to_frame("$m6", LEFT),
         f"cmpult $m6, $m2, {few_rows + 1}",
         "mul $m2, $m2, 10923",  # 65536 / 6: exact up to here
         "shr $m2, $m2, 16",
@@ -161,23 +156,23 @@ def stream_frame(signed_repeats: bool = False) -> list[str]:
     """
     return [
         "shl %fewer, %q, 5",
-        _store("%fewer", Q_BYTES),
+        to_frame("%fewer", Q_BYTES),
         "mul %six, %fewer, 6",
         "sub %more, %rows, %six",
-        _store("%more", MORE_BYTES),
+        to_frame("%more", MORE_BYTES),
         "sub %next, %group, %fewer",
-        _store("%next", SMALLER + stream.NEXT_GROUP),
+        to_frame("%next", SMALLER + stream.NEXT_GROUP),
         "add %next_too, %next, -32",
-        _store("%next_too", LARGER + stream.NEXT_GROUP),
+        to_frame("%next_too", LARGER + stream.NEXT_GROUP),
         "sub %back, %next, %all",
-        _store("%back", SMALLER + stream.FIRST_GROUP),
+        to_frame("%back", SMALLER + stream.FIRST_GROUP),
         "add %back_too, %back, -32",
-        _store("%back_too", LARGER + stream.FIRST_GROUP),
+        to_frame("%back_too", LARGER + stream.FIRST_GROUP),
         "add %repeats, %q, -2",
-        _store("%repeats", LARGER + stream.REPEATS),
+        to_frame("%repeats", LARGER + stream.REPEATS),
         "add %repeats_too, %q, -3",
         *([] if signed_repeats else ["max %repeats_too, %repeats_too, $mzero"]),
-        _store("%repeats_too", SMALLER + stream.REPEATS),
+        to_frame("%repeats_too", SMALLER + stream.REPEATS),
         f"cmpult %near, %group, {32 * NEAR_ROWS + 1}",
         "shl %words, %q, 2",
         "sub %strides, 1025, %words",  # f1 = 1 - 4n
@@ -191,11 +186,11 @@ def stream_frame(signed_repeats: bool = False) -> list[str]:
         "shl %less, %near, 12",
         "add %less, %less, 4",
         "sub %larger, %strides, %less",
-        _store("%larger", LARGER + stream.STRIDES),
+        to_frame("%larger", LARGER + stream.STRIDES),
         "cmpeq %twice, %q, 2",
         "shl %twice, %twice, 22",  # f3 = -3
         "sub %smaller, %strides, %twice",
-        _store("%smaller", SMALLER + stream.STRIDES),
+        to_frame("%smaller", SMALLER + stream.STRIDES),
         "sub %table, 1, %near",
         "cmpeq %single, $m7, 1",
         "shl %single, %single, 1",
@@ -210,14 +205,14 @@ def _few_frame() -> list[str]:
     first. A worker without rows stays where it is: -3 each."""
     lines = [
         "shl %fewer, %q, 5",
-        _store("%fewer", Q_BYTES),
+        to_frame("%fewer", Q_BYTES),
         "mul %six, %fewer, 6",
         "sub %more, %rows, %six",
-        _store("%more", MORE_BYTES),
+        to_frame("%more", MORE_BYTES),
         "cmpult %none, %q, 1",
         "shl %below, %none, 5",
         "sub %limit, %more, %below",
-        _store("%limit", LIMIT),
+        to_frame("%limit", LIMIT),
         "shr %group, %group, 3",
         "shr %all, %all, 3",
     ]
@@ -228,18 +223,18 @@ def _few_frame() -> list[str]:
             f"cmpeq %two{q}, %q, {q}",
             f"shl %four{q}, %two{q}, 2",
             f"add %between{q}, %four{q}, -3",
-            _store(f"%between{q}", place + few.BETWEEN_ROWS),
+            to_frame(f"%between{q}", place + few.BETWEEN_ROWS),
             f"sub %step{q}, {group}, %between{q}",
             f"add %next{q}, %step{q}, -6",
-            _store(f"%next{q}", place + few.NEXT_GROUP),
+            to_frame(f"%next{q}", place + few.NEXT_GROUP),
             f"sub %back{q}, %next{q}, {whole}",
-            _store(f"%back{q}", place + few.FIRST_GROUP),
+            to_frame(f"%back{q}", place + few.FIRST_GROUP),
         ]
     return [
         *lines,
-        _store("%q", SMALLER + few.ROWS),
+        to_frame("%q", SMALLER + few.ROWS),
         "add %q_more, %q, 1",
-        _store("%q_more", LARGER + few.ROWS),
+        to_frame("%q_more", LARGER + few.ROWS),
         "cmpeq %single, $m7, 1",
         f"mul %table, %single, {TABLE_BYTES}",
         "add $m0, $m0, %table",
@@ -261,11 +256,11 @@ def _enter() -> list[str]:
         _entry_of(3, LAST_OF),
         _entry_of(4, FINAL_OF),
         "and $m6, $m1, $m2",
-        _store(4, FINAL),
+        to_frame("$m4", FINAL),
         "movnz $m3, $m2, $m4",
         _entry_of(5, CHOICE_OF),
         "sub $m5, $m5, $m6",
-        _store(5, CHOICE),
+        to_frame("$m5", CHOICE),
         "add $m4, $m8, -1",
         "movnz $m4, $m1, $mzero",
         "movnz $m7, $m1, $m8",
@@ -287,7 +282,7 @@ def _supervisor(family: Family) -> list[str]:
         "brz $m6, .Lgemm_return",
         "shl $m1, $m6, 5",
         f"add $m11, $m11, -{FRAME_BYTES}",
-        _store(10, RETURN),
+        to_frame("$m10", RETURN),
         ".Lgemm_chunk:",
         *schedule(_arrive(family.chunk_rows, family.few_rows)),
         "brz $m8, .Lgemm_leave",

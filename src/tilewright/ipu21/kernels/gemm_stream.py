@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from .gemm_frame import ADD, CHOICE, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
-from .text import bundle
+from .text import bundle, count_instructions
 
 REPLACE, FIELD1, FIELD2, FIELD3 = 0, 1, 2, 3
 """Selectors of a paced access: next word, stride fields."""
@@ -82,7 +82,7 @@ class Panel:
 
 @cache
 def _extra_slots(panel: Panel) -> int:
-    return sum(not line.endswith(":") for line in panel_lines(panel)) - 4 * SHORTEST - 4
+    return count_instructions(panel_lines(panel)) - 4 * SHORTEST - 4
 
 
 def panel_lines(panel: Panel) -> list[str]:

@@ -162,8 +162,7 @@ class Kernel:
         reference: NumPy arrays in, NumPy array out, with the kernel's own rounding steps.
         goal: cycles the kernel should not exceed, same arguments as `cycles`; None where no goal is set.
         way: further arguments of `cycles` that say which way a call takes, from all its arguments by name;
-            None
-            where there is one way.
+            None where there is one way.
     """
 
     symbol: str

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
-from .grid import PANELS, ROWS
 from .halves import Halves
-from .kernel import Contract, Kernel, Operand, Scalar
-from .normalise import EPSILON, MERGE, argument, begin, merged, single, supervisor
+from .kernel import Kernel, Operand
+from .normalise import EPSILON, MERGE, argument, begin, contract, merged, single, supervisor
 from .scale import FIRST, LAST_PANEL, PANEL, SPLIT, load, scaled
 from .supervisor import call_cycles
 from .text import bundle, section, worker
@@ -67,24 +66,7 @@ def reference(x: Halves, sums: NDArray[np.float32], epsilon: int) -> Halves:
 KERNEL = Kernel(
     SYMBOL,
     _source,
-    Contract(
-        operands=(
-            Operand("out", "a16", "out"),
-            Operand("x", "a16", "in"),
-            Operand("sums", "words", "in"),
-            Operand("affine", "a16", "unused"),
-        ),
-        scalars=(
-            ROWS,
-            PANELS,
-            Scalar("parts", "parts of the sums", 1, 65535),
-            Scalar("inverse", "not used", 0, (1 << 32) - 1),
-            Scalar("epsilon", "bits of a float32 >= 1 / 65504", 0, (1 << 32) - 1),
-        ),
-        packed=(("rows", "panels", 16),),
-        may_alias=(("out", "x"),),
-        notes="sums: float32 [parts][rows][2] as `row_sums_f16` gives them. $TAS is clobbered.",
-    ),
+    contract(Operand("affine", "a16", "unused"), "not used", "bits of a float32 >= 1 / 65504"),
     cycles,
     reference,
 )

@@ -28,7 +28,7 @@ from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
 from .grid import PANELS, ROWS
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
-from .supervisor import call_cycles, schedule
+from .supervisor import call_cycles, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "normalise_f16"
@@ -208,31 +208,26 @@ _FEW = [
 ]
 
 
-def frame(register: str, word: int) -> str:
-    """Stores a word of the frame."""
-    return f"st32 {register}, $m11, $mzero, {word}"
-
-
 def frame_lines() -> list[str]:
     """Lines for `schedule`: the frame, from the arguments."""
     return [
         f"add $m11, $m11, -{FRAME_BYTES}",
-        frame("%out", OUT),
-        frame("%x", X),
-        frame("%sums", SUMS),
-        frame("%affine", AFFINE),
-        frame("%parts", PARTS),
-        frame("%inverse", INVERSE),
-        frame("$m9", EPSILON),
+        to_frame("%out", OUT),
+        to_frame("%x", X),
+        to_frame("%sums", SUMS),
+        to_frame("%affine", AFFINE),
+        to_frame("%parts", PARTS),
+        to_frame("%inverse", INVERSE),
+        to_frame("$m9", EPSILON),
         "shl %rows, %shape, 16",
         "shr %jump, %rows, 14",
         "shr %rows, %rows, 16",
-        frame("%rows", BETWEEN),
+        to_frame("%rows", BETWEEN),
         "add %jump, %jump, -3",
         "shr %panels, %shape, 16",
         "add %panels, %panels, -1",
         "add %last, %rows, -1",
-        frame("%last", LAST_ROW),
+        to_frame("%last", LAST_ROW),
     ]
 
 
@@ -248,14 +243,14 @@ _FEW_FRAME = [
     "movnz %rows, %wide, %along",
     "shl %limit, %rows, 5",
     "add %limit, %limit, -1",
-    frame("%limit", LIMIT),
+    to_frame("%limit", LIMIT),
     "setzi %zero, 0",
     "movnz %panels, %wide, %zero",
     "shl %step, %wide, 6",
-    frame("%step", AFFINE_STEP),
+    to_frame("%step", AFFINE_STEP),
     "shl %step8, %wide, 3",
     "sub %step8, 8, %step8",
-    frame("%step8", SUMS_STEP),
+    to_frame("%step8", SUMS_STEP),
     "shl %double, %few, 1",
     "add %jump, %jump, %double",
     "setzi $m9, .Lnormalise",
@@ -270,7 +265,7 @@ def supervisor(label: str) -> tuple[str, ...]:
     few = _FEW_FRAME if label == ".Lnormalise" else [f"setzi $m9, {label}"]
     names = ("out", "x", "sums", "affine", "shape", "parts", "inverse")
     given = {f"%{name}": f"$m{2 + index}" for index, name in enumerate(names)}
-    lines = [*frame_lines(), *few, frame("%jump", JUMP), frame("%panels", PANEL_COUNT)]
+    lines = [*frame_lines(), *few, to_frame("%jump", JUMP), to_frame("%panels", PANEL_COUNT)]
     return (
         *schedule(lines, ["$m0", "$m1"], given),
         "runall $m9, $m11, 0",
@@ -328,29 +323,40 @@ def reference(x: Halves, sums: NDArray[np.float32], affine: Halves, inverse: int
     return to_halves(result + affine[:, None, 1].astype(np.float64))
 
 
-KERNEL = Kernel(
-    SYMBOL,
-    _source,
-    Contract(
+def contract(affine: Operand, inverse: str, epsilon: str, notes: str = "") -> Contract:
+    """What a caller of a normalisation from sums must keep.
+
+    Args:
+        inverse, epsilon: what these scalars mean.
+    """
+    return Contract(
         operands=(
             Operand("out", "a16", "out"),
             Operand("x", "a16", "in"),
             Operand("sums", "words", "in"),
-            Operand("affine", "a16", "in"),
+            affine,
         ),
         scalars=(
             ROWS,
             PANELS,
             Scalar("parts", "parts of the sums", 1, 65535),
-            Scalar("inverse", "bits of the float32 1 / columns", 0, (1 << 32) - 1),
-            Scalar("epsilon", "bits of a float32", 0, (1 << 32) - 1),
+            Scalar("inverse", inverse, 0, (1 << 32) - 1),
+            Scalar("epsilon", epsilon, 0, (1 << 32) - 1),
         ),
         packed=(("rows", "panels", 16),),
         may_alias=(("out", "x"),),
-        notes=(
-            "sums: float32 [parts][rows][2] as `row_sums_f16` gives them. affine: gamma and beta in the two "
-            "rows of each panel. $TAS is clobbered."
-        ),
+        notes=f"sums: float32 [parts][rows][2] as `row_sums_f16` gives them. {notes}$TAS is clobbered.",
+    )
+
+
+KERNEL = Kernel(
+    SYMBOL,
+    _source,
+    contract(
+        Operand("affine", "a16", "in"),
+        "bits of the float32 1 / columns",
+        "bits of a float32",
+        "affine: gamma and beta in the two rows of each panel. ",
     ),
     cycles,
     reference,

@@ -19,7 +19,7 @@ from ...arithmetic import ceil_div
 from ..machine.timing import WORKER_SLOTS
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import MAXIMUM_WORDS, SIXTH, share_lines
-from .supervisor import call_cycles, schedule
+from .supervisor import call_cycles, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "permute_u16"
@@ -70,24 +70,20 @@ MORE_SLOTS = 9
 """Most slots more of a word with an index of 0x8000 or above, zeros included."""
 
 
-def _frame(register: str, word: int) -> str:
-    return f"st32 {register}, $m11, $mzero, {word}"
-
-
 @cache
 def _supervisor() -> tuple[str, ...]:
     lines = [
         f"add $m11, $m11, -{_FRAME_BYTES}",
-        _frame("$m2", _OUT),
-        _frame("$m3", _SOURCE),
-        _frame("$m4", _TABLE),
+        to_frame("$m2", _OUT),
+        to_frame("$m3", _SOURCE),
+        to_frame("$m4", _TABLE),
         "shr %words, $m5, 1",
-        _frame("%words", _WORDS),
+        to_frame("%words", _WORDS),
         f"setzi %sixth, {SIXTH}",
         "add %share, %words, 5",
         "mul %share, %share, %sixth",
         "shr %share, %share, 18",
-        _frame("%share", _SHARE),
+        to_frame("%share", _SHARE),
         f"setzi $m9, .L{SYMBOL}",
     ]
     return (

@@ -29,7 +29,7 @@ from .root_frame import (
     WORKER,
     Member,
 )
-from .supervisor import call_cycles, schedule
+from .supervisor import call_cycles, schedule, to_frame
 from .text import section
 
 INTERLEAVED_SHIFT = 19
@@ -43,10 +43,6 @@ def is_wide(own: int, remote: int, own_stride: int, remote_stride: int, remote_c
     return aligned and own >= REGION1_BASE and remote >= REGION1_BASE
 
 
-def _store(register: str, word: int) -> str:
-    return f"st32 {register}, $m11, $mzero, {word}"
-
-
 def _pointers(variant: Member) -> list[tuple[int, str]]:
     """Words of a worker's frame that hold addresses, and the names of the first worker's."""
     return [(OUT, "%out"), (OWN, "%own")] + [(BIAS, "%bias")] * variant.bias
@@ -56,10 +52,10 @@ def _first_frames(variant: Member) -> list[str]:
     """Pointers of the first pair of workers, and of all to the shared frame."""
     lines = []
     for word, name in _pointers(variant):
-        lines += [_store(name, word), f"add {name}_upper, {name}, 16"]
-        lines.append(_store(f"{name}_upper", variant.words + word))
+        lines += [to_frame(name, word), f"add {name}_upper, {name}, 16"]
+        lines.append(to_frame(f"{name}_upper", variant.words + word))
     lines.append(f"add %shared, $m11, {4 * variant.shared(0)}")
-    return lines + [_store("%shared", index * variant.words + SHARED) for index in range(6)]
+    return lines + [to_frame("%shared", index * variant.words + SHARED) for index in range(6)]
 
 
 def _frames(variant: Member) -> list[str]:
@@ -70,7 +66,7 @@ def _frames(variant: Member) -> list[str]:
         lines.append(f"add {name}_upper, {name}, 16")
         for pair in (1, 2):
             for half, pointer in enumerate((name, f"{name}_upper")):
-                lines.append(_store(pointer, (2 * pair + half) * variant.words + word))
+                lines.append(to_frame(pointer, (2 * pair + half) * variant.words + word))
                 if pair == 1:
                     lines.append(f"add {pointer}, {pointer}, {along}")
     return lines
@@ -79,7 +75,7 @@ def _frames(variant: Member) -> list[str]:
 def _counts(variant: Member, pair: int, rows: str, panels: str, jump: str) -> list[str]:
     """Stores a pair's rows - 1, panels - 1 and jump."""
     return [
-        _store(register, index * variant.words + word)
+        to_frame(register, index * variant.words + word)
         for index in (2 * pair, 2 * pair + 1)
         for register, word in ((rows, ROWS), (panels, PANELS), (jump, JUMP))
     ]
@@ -94,7 +90,7 @@ def _by_row(variant: Member) -> list[str]:
         "add %panels, %panels, -1",
         f"shl %panel, %rows, {shift}",
         "sub %more, %stride, %panel",
-        _store("%more", variant.shared(MORE)),
+        to_frame("%more", variant.shared(MORE)),
         "mov %left0, %rows",
     ]
     for pair in range(3):
@@ -109,7 +105,7 @@ def _by_row(variant: Member) -> list[str]:
     if variant.bias:
         lines += [
             f"setzi %step, {variant.row_bytes}",
-            _store("%step", variant.shared(BIAS_JUMP)),
+            to_frame("%step", variant.shared(BIAS_JUMP)),
             "setzi %wider, 0",
         ]
     return [*lines, *_frames(variant)]
@@ -123,7 +119,7 @@ def _by_panel(variant: Member) -> list[str]:
         f"shl %jump, %rows, {variant.row_shift + 1}",
         "sub %more, %stride, %dense",
         "mul %more, %more, 3",
-        _store("%more", variant.shared(MORE)),
+        to_frame("%more", variant.shared(MORE)),
         "add %rows, %rows, -1",
     ]
     for pair in range(3):
@@ -135,25 +131,25 @@ def _by_panel(variant: Member) -> list[str]:
             *_counts(variant, pair, "%rows", f"%panels{pair}", "%jump"),
         ]
     if variant.bias:
-        lines += [f"setzi %step, {3 * variant.row_bytes}", _store("%step", variant.shared(BIAS_JUMP))]
+        lines += [f"setzi %step, {3 * variant.row_bytes}", to_frame("%step", variant.shared(BIAS_JUMP))]
         lines.append(f"setzi %wider, {variant.row_bytes}")
     return [*lines, *_frames(variant)]
 
 
 def _head(variant: Member) -> list[str]:
     """What is the same for both ways; ends with the choice of one."""
-    lines = ["sub %further, $m6, %out", _store("%further", variant.shared(TO_RESIDUAL))] * variant.residual
+    lines = ["sub %further, $m6, %out", to_frame("%further", variant.shared(TO_RESIDUAL))] * variant.residual
     point = ["cmpeq %alone, %count, 0", "setzi %point, .Lroot_point", "movnz %worker, %alone, %point"]
     lines += [
         "shr %count, $m8, 20",
         "shl %stride, $m8, 12",
         "shr %stride, %stride, 12",
-        _store("%count", variant.shared(COUNT)),
+        to_frame("%count", variant.shared(COUNT)),
         "mul %back, %others, %count",
         "sub %back, 32, %back",
-        _store("%back", variant.shared(BACK)),
+        to_frame("%back", variant.shared(BACK)),
         "sub %distance, %remote, %out",
-        _store("%distance", variant.shared(TO_REMOTE)),
+        to_frame("%distance", variant.shared(TO_REMOTE)),
         # Wide: both in region 1, and no lowest four bits. Without remote partials, own decides.
         "mov %judged, %own",
         "movnz %judged, %count, %remote",
@@ -169,17 +165,17 @@ def _head(variant: Member) -> list[str]:
         "setzi %wide, .Lroot_wide",
         "movnz %worker, %region, %wide",
         *(point if POINT in variant.ways else []),
-        _store("%worker", variant.shared(WORKER)),
+        to_frame("%worker", variant.shared(WORKER)),
         # From one remote partial to the next in accesses: of 16 bytes, or of 8 from second half to first.
         "add %step, %others, -8",
         "shrs %step, %step, 3",
         "shrs %others, %others, 4",
         "movnz %step, %region, %others",
-        _store("%step", variant.shared(ALONG)),
+        to_frame("%step", variant.shared(ALONG)),
     ]
     for index, value in enumerate(variant.constants):
         name = f"%constant{index}"
-        lines += [f"setzi {name}, {value:#x}", _store(name, variant.shared(CONSTANT + index))]
+        lines += [f"setzi {name}, {value:#x}", to_frame(name, variant.shared(CONSTANT + index))]
     return [*lines, *choose()]
 
 
@@ -197,7 +193,7 @@ def _supervisor(variant: Member) -> tuple[tuple[str, ...], ...]:
         "shl $m0, $m7, 16",
         "shr $m0, $m0, 16",
         "shr $m1, $m7, 16",
-        _store("%return", variant.shared(RETURN)),
+        to_frame("%return", variant.shared(RETURN)),
         *_first_frames(variant),
         *(names.sub(lambda match: pinned[match[0]], line) for line in _head(variant)),
     ]

@@ -20,7 +20,7 @@ from ..machine.timing import WORKER_SLOTS
 from .grid import PANELS, ROWS
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
-from .supervisor import call_cycles, schedule
+from .supervisor import call_cycles, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "row_sums_f16"
@@ -79,25 +79,21 @@ _SUMS = _row(".Lrow_sums", "f16v8acc $a0:3")
 _SQUARES = _row(".Lrow_sums_squares", "f16v8sqacc $a0:3")
 
 
-def _frame(register: str, word: int) -> str:
-    return f"st32 {register}, $m11, $mzero, {word}"
-
-
 @cache
 def _supervisor() -> tuple[str, ...]:
     lines = [
         f"add $m11, $m11, -{_FRAME_BYTES}",
-        _frame("$m2", _OUT),
-        _frame("$m3", _X),
+        to_frame("$m2", _OUT),
+        to_frame("$m3", _X),
         "shl %limit, $m4, 16",
         "shr %limit, %limit, 15",
         "add %limit, %limit, -1",
-        _frame("%limit", _LIMIT),
+        to_frame("%limit", _LIMIT),
         "shr %panels, $m4, 16",
-        _frame("%panels", _PANELS),
+        to_frame("%panels", _PANELS),
         "add %jump, $m5, -24",
         "shrs %jump, %jump, 3",
-        _frame("%jump", _JUMP),
+        to_frame("%jump", _JUMP),
         "setzi $m9, .Lrow_sums",
     ]
     return (

@@ -19,7 +19,7 @@ from .grid import PANELS, ROWS
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import WORDS, words_cycles, words_kernel
-from .supervisor import call_cycles, schedule
+from .supervisor import call_cycles, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL, ROWS_SYMBOL = "scale_f16", "scale_rows_f16"
@@ -161,26 +161,22 @@ LAST_PANEL = [
 _ROW_END = [*LAST_PANEL, bundle("brpos $m3, .Lscale_rows_row")]
 
 
-def _frame(register: str, word: int) -> str:
-    return f"st32 {register}, $m11, $mzero, {word}"
-
-
 @cache
 def _rows_supervisor() -> tuple[str, ...]:
     lines = [
         f"add $m11, $m11, -{_FRAME_BYTES}",
-        _frame("$m2", _OUT),
-        _frame("$m3", _IN),
-        _frame("$m4", _STATE),
+        to_frame("$m2", _OUT),
+        to_frame("$m3", _IN),
+        to_frame("$m4", _STATE),
         "shl %rows, $m5, 16",
         "shr %jump, %rows, 14",
         "shr %rows, %rows, 16",
         "add %jump, %jump, -3",
         "shr %panels, $m5, 16",
         "add %panels, %panels, -1",
-        _frame("%rows", _ROW_COUNT),
-        _frame("%jump", _JUMP),
-        _frame("%panels", _PANELS),
+        to_frame("%rows", _ROW_COUNT),
+        to_frame("%jump", _JUMP),
+        to_frame("%panels", _PANELS),
         "setzi $m9, .Lscale_rows",
     ]
     return (

@@ -21,8 +21,8 @@ from __future__ import annotations
 from functools import cache
 
 from ..machine.timing import MULTI_SLOT
-from .supervisor import call_cycles, schedule
-from .text import bundle, section, worker
+from .supervisor import call_cycles, schedule, to_frame
+from .text import bundle, count_instructions, section, worker
 
 NOTHING, SCORES, PROBABILITIES, STATE, ROWS, PANELS, VALID, JUMP, DIAGONAL = 0, 2, 3, 4, 5, 6, 7, 8, 9
 """Words of the workers' frame; the first two hold four times -65504."""
@@ -208,10 +208,6 @@ def _worker(symbol: str, causal: bool) -> list[str]:
     ]
 
 
-def _frame(register: str, word: int) -> str:
-    return f"st32 {register}, $m11, $mzero, {word}"
-
-
 @cache
 def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
     """From the arguments to the workers' end."""
@@ -219,22 +215,22 @@ def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
         f"add $m11, $m11, -{FRAME_BYTES}",
         f"setzi %nothing, {_LOWEST | (_LOWEST & 0xF) << 16:#x}",
         f"or %nothing, %nothing, {(_LOWEST << 16) & 0xFFF00000:#x}",
-        _frame("%nothing", NOTHING),
-        _frame("%nothing", NOTHING + 1),
-        _frame("$m2", PROBABILITIES),
-        _frame("$m3", SCORES),
-        _frame("$m4", STATE),
+        to_frame("%nothing", NOTHING),
+        to_frame("%nothing", NOTHING + 1),
+        to_frame("$m2", PROBABILITIES),
+        to_frame("$m3", SCORES),
+        to_frame("$m4", STATE),
         "shl %rows, $m5, 16",
         "shr %jump, %rows, 14",
         "shr %rows, %rows, 16",
         "add %jump, %jump, -3",
         "shr %panels, $m5, 16",
         "add %rows, %rows, -1",
-        _frame("%rows", ROWS),
-        _frame("%jump", JUMP),
-        _frame("%panels", PANELS),
-        _frame("$m6", VALID),
-        *(["add %limit, $m7, 1", _frame("%limit", DIAGONAL)] if causal else []),
+        to_frame("%rows", ROWS),
+        to_frame("%jump", JUMP),
+        to_frame("%panels", PANELS),
+        to_frame("$m6", VALID),
+        *(["add %limit, $m7, 1", to_frame("%limit", DIAGONAL)] if causal else []),
         f"setzi $m9, .L{symbol}_worker",
     ]
     return (
@@ -273,5 +269,5 @@ def supervisor_cycles(symbol: str, causal: bool) -> int:
 
 def slots_of(lines: list[str]) -> int:
     """Slots of instructions that are issued once each."""
-    kinds = [line for line in lines if not line.endswith(":")]
-    return len(kinds) + sum("f16v2exp" in line for line in kinds) * (MULTI_SLOT["f16v2exp"] - 1)
+    exponentials = sum("f16v2exp" in line for line in lines)
+    return count_instructions(lines) + exponentials * (MULTI_SLOT["f16v2exp"] - 1)

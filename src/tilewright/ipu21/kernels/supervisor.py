@@ -32,6 +32,11 @@ class _Instruction:
         self.names = {name for name in named if name.startswith("%")}
 
 
+def to_frame(register: str, word: int) -> str:
+    """Store a word of the frame at $m11."""
+    return f"st32 {register}, $m11, $mzero, {word}"
+
+
 def schedule(
     lines: Sequence[str], pool: Sequence[str] = (), given: Mapping[str, str] | None = None, *, seed: int = 0
 ) -> list[str]:

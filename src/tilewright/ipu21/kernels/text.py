@@ -30,6 +30,11 @@ def size_of(lines: Iterable[str]) -> int:
     return sum(0 if line.endswith(":") else 8 if line.startswith("{") else 4 for line in lines)
 
 
+def count_instructions(lines: Iterable[str]) -> int:
+    """Instructions and bundles, each an issue slot of straight code. Directives must not occur."""
+    return sum(not line.endswith(":") for line in lines)
+
+
 def worker(label: str, lines: Iterable[str]) -> list[str]:
     """Worker code placed so that the body of its first `rpt` is 8-byte aligned, without a padding slot."""
     body = list(lines)

@@ -27,7 +27,7 @@ from ..machine.timing import WORKER_SLOTS
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import SIXTH
-from .supervisor import call_cycles, schedule
+from .supervisor import call_cycles, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "transpose_f16"
@@ -171,10 +171,6 @@ def _worker(label: str, halved: bool, paced: bool) -> list[str]:
     return worker(label, lines)
 
 
-def _frame(register: str, word: int) -> str:
-    return f"st32 {register}, $m11, $mzero, {word}"
-
-
 def _few_code(part: int) -> list[str]:
     """Worker code for a third of a tile: five or six of its sixteen blocks, down the rows first."""
     first, end = _FEW_BLOCKS[part], _FEW_BLOCKS[part + 1]
@@ -230,9 +226,9 @@ def _supervisor() -> tuple[tuple[str, ...], ...]:
         # While results are on their way: what few tiles need first.
         "cmpeq $m4, $m1, 2",
         "cmpeq $m9, $m0, 2",
-        *(_frame(f"$m{register}", word) for register, word in _SAVED.items()),
+        *(to_frame(f"$m{register}", word) for register, word in _SAVED.items()),
         *(
-            _frame(register, 3 * part + word)
+            to_frame(register, 3 * part + word)
             for word, register in enumerate(("$m3", "$m2"))
             for part in range(3)
         ),
@@ -258,7 +254,7 @@ def _supervisor() -> tuple[tuple[str, ...], ...]:
         "cmpult %behind, %out_end, %x_begin",
         "or $m8, %before, %behind",
         *(
-            _frame(name, 9 + 3 * part + word)
+            to_frame(name, 9 + 3 * part + word)
             for word, name in enumerate(("%x1", "%out1"))
             for part in range(3)
         ),
@@ -267,22 +263,22 @@ def _supervisor() -> tuple[tuple[str, ...], ...]:
     for part in range(3):
         few += [
             f"setzi %entry{part}, .Ltranspose_few_{part}",
-            _frame(f"%entry{part}", 3 * part + 2),
+            to_frame(f"%entry{part}", 3 * part + 2),
             f"setzi %second{part}, .Ltranspose_exit",
             f"movnz %second{part}, %more, %entry{part}",
-            _frame(f"%second{part}", 9 + 3 * part + 2),
+            to_frame(f"%second{part}", 9 + 3 * part + 2),
         ]
     many = [
-        _frame("%out", _OUT),
-        _frame("%x", _X),
-        _frame("%out_along", _OUT_STRIDE),
+        to_frame("%out", _OUT),
+        to_frame("%x", _X),
+        to_frame("%out_along", _OUT_STRIDE),
         # What leads from behind a column of tiles to the next one.
         "shl %behind, %high, 9",
         "sub %behind, %x_along, %behind",
-        _frame("%behind", _NEXT_X),
+        to_frame("%behind", _NEXT_X),
         "mul %behind, %out_along, %high",
         "sub %behind, 512, %behind",
-        _frame("%behind", _NEXT_OUT),
+        to_frame("%behind", _NEXT_OUT),
         # Whole tiles if they take fewer slots.
         f"setzi %sixth, {SIXTH}",
         "add %whole, %tiles, 5",
@@ -300,9 +296,9 @@ def _supervisor() -> tuple[tuple[str, ...], ...]:
         "movnz $m9, %whole, %tile_wise",
         # Apart: no block of memory in common.
         "add %high, %high, -1",
-        _frame("%high", _ROW_TILES),
+        to_frame("%high", _ROW_TILES),
         "add %wide, %wide, -1",
-        _frame("%wide", _COLUMN_TILES),
+        to_frame("%wide", _COLUMN_TILES),
         "mul %x_along, %x_along, %wide",
         "add %x_along, %x_along, %x",
         "mul %out_along, %out_along, %high",

@@ -18,7 +18,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..machine.timing import MULTI_SLOT
-from .supervisor import call_cycles, schedule, to_frame
+from .supervisor import call_cycles, launch, schedule, to_frame
 from .text import bundle, section, worker
 
 MAXIMUM_PARTS = 80
@@ -286,10 +286,7 @@ def supervisor(own: bool) -> tuple[str, ...]:
     free = [f"$m{register}" for register in range(9) if f"$m{register}" not in given.values()]
     return (
         *schedule(lines, free, given, seed=24),
-        "runall $m9, $m11, 0",
-        f"add $m11, $m11, {FRAME_BYTES}",
-        "sync 2",
-        "br $m10",
+        *launch(FRAME_BYTES),
     )
 
 

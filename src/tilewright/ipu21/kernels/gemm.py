@@ -9,7 +9,7 @@ one row16 for all rows, or from an a16 array shaped like C, which may be C itsel
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -165,12 +165,22 @@ def cycles_of(
         survive: see `gemm_source.source`.
     """
     rows, inner, columns = (np.asarray(value, dtype=np.int64) for value in (rows, inner, columns))
-    full = np.maximum(rows - 1, 0) // CHUNK_ROWS
-    rest, whole = (
-        _chunk(mode, part, rows, inner, columns, wide, survive)
-        for part in (rows - full * CHUNK_ROWS, np.asarray(CHUNK_ROWS))
-    )
-    busy = rest + full * (whole + AGAIN)
+
+    def chunk(part: Any) -> Any:
+        return _chunk(mode, part, rows, inner, columns, wide, survive)
+
+    return in_chunks(chunk, rows, columns, CHUNK_ROWS, AGAIN)
+
+
+def in_chunks(chunk: Callable[[Any], Any], rows: Any, columns: Any, size: int, again: int) -> Any:
+    """Cycles of a call that works off its rows `size` at a time.
+
+    Args:
+        chunk: cycles of a chunk of so many rows.
+        again: cycles more of each after the first.
+    """
+    full = np.maximum(rows - 1, 0) // size
+    busy = chunk(rows - full * size) + full * (chunk(np.asarray(size)) + again)
     return np.where(rows == 0, RETURN_ROWS, np.where(columns == 0, RETURN_COLUMNS, busy)) + 0
 
 

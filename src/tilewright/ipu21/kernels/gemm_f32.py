@@ -89,14 +89,12 @@ def cycles_of(
         survive: see `gemm_f32_source.source`.
     """
     rows, inner, columns = (np.asarray(value, dtype=np.int64) for value in (rows, inner, columns))
-    chunk_rows = STREAM_CHUNK_ROWS if survive else CHUNK_ROWS
-    full = np.maximum(rows - 1, 0) // chunk_rows
-    rest, whole = (
-        _chunk(mode, part, inner, columns, wide, survive)
-        for part in (rows - full * chunk_rows, np.asarray(chunk_rows))
-    )
-    busy = rest + full * (whole + (AGAIN_STREAM if survive else AGAIN_SHORT))
-    return np.where(rows == 0, gemm.RETURN_ROWS, np.where(columns == 0, gemm.RETURN_COLUMNS, busy)) + 0
+
+    def chunk(part: Any) -> Any:
+        return _chunk(mode, part, inner, columns, wide, survive)
+
+    size, again = (STREAM_CHUNK_ROWS, AGAIN_STREAM) if survive else (CHUNK_ROWS, AGAIN_SHORT)
+    return gemm.in_chunks(chunk, rows, columns, size, again)
 
 
 def _chunk(mode: str, rows: Any, inner: Any, columns: Any, wide: Any, survive: bool) -> Any:

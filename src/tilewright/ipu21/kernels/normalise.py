@@ -28,7 +28,7 @@ from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
 from .grid import PANELS, ROWS
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
-from .supervisor import call_cycles, schedule, to_frame
+from .supervisor import call_cycles, launch, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "normalise_f16"
@@ -268,10 +268,7 @@ def supervisor(label: str) -> tuple[str, ...]:
     lines = [*frame_lines(), *few, to_frame("%jump", JUMP), to_frame("%panels", PANEL_COUNT)]
     return (
         *schedule(lines, ["$m0", "$m1"], given),
-        "runall $m9, $m11, 0",
-        f"add $m11, $m11, {FRAME_BYTES}",
-        "sync 2",
-        "br $m10",
+        *launch(FRAME_BYTES),
     )
 
 

@@ -19,7 +19,7 @@ from ...arithmetic import ceil_div
 from ..machine.timing import WORKER_SLOTS
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import MAXIMUM_WORDS, SIXTH, share_lines
-from .supervisor import call_cycles, schedule, to_frame
+from .supervisor import call_cycles, launch, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "permute_u16"
@@ -88,10 +88,7 @@ def _supervisor() -> tuple[str, ...]:
     ]
     return (
         *schedule(lines, ["$m0", "$m1", "$m6"]),
-        "runall $m9, $m11, 0",
-        f"add $m11, $m11, {_FRAME_BYTES}",
-        "sync 2",
-        "br $m10",
+        *launch(_FRAME_BYTES),
     )
 
 

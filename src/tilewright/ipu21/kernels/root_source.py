@@ -29,7 +29,7 @@ from .root_frame import (
     WORKER,
     Member,
 )
-from .supervisor import call_cycles, schedule, to_frame
+from .supervisor import call_cycles, launch, schedule, to_frame
 from .text import section
 
 INTERLEAVED_SHIFT = 19
@@ -219,19 +219,10 @@ def _supervisor(variant: Member) -> tuple[tuple[str, ...], ...]:
         tuple(lines)
         for lines in (
             schedule(head, (), given, seed=head_seed),
-            ["brnz $m6, .Lroot_by_panel", *by_row, *_launch(variant)],
-            [*schedule(way[False], pool, kept, seed=panel_seed), *_launch(variant)],
+            ["brnz $m6, .Lroot_by_panel", *by_row, *launch(variant.frame_bytes, variant.words)],
+            [*schedule(way[False], pool, kept, seed=panel_seed), *launch(variant.frame_bytes, variant.words)],
         )
     )
-
-
-def _launch(variant: Member) -> list[str]:
-    return [
-        f"runall $m9, $m11, {variant.words}",
-        f"add $m11, $m11, {variant.frame_bytes}",
-        "sync 2",
-        "br $m10",
-    ]
 
 
 def source(variant: Member, workers: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from ..machine.timing import WORKER_SLOTS
 from .grid import PANELS, ROWS
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
-from .supervisor import call_cycles, schedule, to_frame
+from .supervisor import call_cycles, launch, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "row_sums_f16"
@@ -98,10 +98,7 @@ def _supervisor() -> tuple[str, ...]:
     ]
     return (
         *schedule(lines, ["$m0", "$m1", "$m6"]),
-        "runall $m9, $m11, 0",
-        f"add $m11, $m11, {_FRAME_BYTES}",
-        "sync 2",
-        "br $m10",
+        *launch(_FRAME_BYTES),
     )
 
 

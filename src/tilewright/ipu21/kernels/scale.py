@@ -19,7 +19,7 @@ from .grid import PANELS, ROWS
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import WORDS, words_cycles, words_kernel
-from .supervisor import call_cycles, schedule, to_frame
+from .supervisor import call_cycles, launch, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL, ROWS_SYMBOL = "scale_f16", "scale_rows_f16"
@@ -181,10 +181,7 @@ def _rows_supervisor() -> tuple[str, ...]:
     ]
     return (
         *schedule(lines, ["$m0", "$m1", "$m6"]),
-        "runall $m9, $m11, 0",
-        f"add $m11, $m11, {_FRAME_BYTES}",
-        "sync 2",
-        "br $m10",
+        *launch(_FRAME_BYTES),
     )
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..machine.timing import MULTI_SLOT
-from .supervisor import call_cycles, schedule, to_frame
+from .supervisor import call_cycles, launch, schedule, to_frame
 from .text import bundle, count_instructions, section, worker
 
 NOTHING, SCORES, PROBABILITIES, STATE, ROWS, PANELS, VALID, JUMP, DIAGONAL = 0, 2, 3, 4, 5, 6, 7, 8, 9
@@ -235,10 +235,7 @@ def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
     ]
     return (
         *schedule(lines, ["$m0", "$m1", "$m8"]),
-        "runall $m9, $m11, 0",
-        f"add $m11, $m11, {FRAME_BYTES}",
-        "sync 2",
-        "br $m10",
+        *launch(FRAME_BYTES),
     )
 
 

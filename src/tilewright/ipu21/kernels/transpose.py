@@ -27,7 +27,7 @@ from ..machine.timing import WORKER_SLOTS
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import SIXTH
-from .supervisor import call_cycles, schedule, to_frame
+from .supervisor import call_cycles, launch, schedule, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "transpose_f16"
@@ -338,15 +338,11 @@ def _supervisor() -> tuple[tuple[str, ...], ...]:
             *schedule(few, (), given | {"%two_wide": "$m4", "%two_high": "$m9"}, seed=23),
             "setzi $m9, .Ltranspose_few",
             "brz $m8, .Ltranspose_not_apart",
-            "runall $m9, $m11, 3",
-            *_END,
+            *launch(_FRAME_BYTES, 3),
         ),
         (*restore, *schedule(head[1:5]), "bri .Ltranspose_many"),
-        (*schedule(many, ["$m4", "$m8"], given), "runall $m9, $m11, 0", *_END),
+        (*schedule(many, ["$m4", "$m8"], given), *launch(_FRAME_BYTES)),
     )
-
-
-_END = (f"add $m11, $m11, {_FRAME_BYTES}", "sync 2", "br $m10")
 
 
 @cache

@@ -95,16 +95,8 @@ def read_csr(state: Integers, context: int, number: int, cycle: int) -> int:
     return int(state[csr_index(context, number)])
 
 
-def upper_access(state: Integers, context: int, word: int, places: int, packed: int, put: bool) -> int:
-    """`uget` (result in RESULT0) and `uput`; returns 1 after recording an exception."""
-    number = 0x100 + immediate_of(word, packed)
-    if not csr_exists(state, context, number):
-        return fault(state, UNKNOWN_CSR, context, number)
-    index = csr_index(context, number)
-    if not put:
-        state[at.RESULT0] = state[index]
-        return 0
-    value = state[at.REGISTER_STRIDE * context + at.A_REGISTERS + field(word, places, 0)]
+def upper_put(state: Integers, context: int, number: int, value: int) -> int:
+    """`uput` to a register that exists; 0, for no exception."""
     if number == FP_CLR:
         state[csr_index(context, FP_STS)] &= ~value & 7
         if value & ZAACC:
@@ -112,8 +104,20 @@ def upper_access(state: Integers, context: int, word: int, places: int, packed: 
     elif number == PRNG_SEED:
         for place in range(4):
             state[csr_index(context, PRNG) + place] = seeded(value, place)
-    state[index] = value
+    state[csr_index(context, number)] = value
     return 0
+
+
+def upper_access(state: Integers, context: int, word: int, places: int, packed: int, put: bool) -> int:
+    """`uget` (result in RESULT0) and `uput`; returns 1 after recording an exception."""
+    number = 0x100 + immediate_of(word, packed)
+    if not csr_exists(state, context, number):
+        return fault(state, UNKNOWN_CSR, context, number)
+    if not put:
+        state[at.RESULT0] = state[csr_index(context, number)]
+        return 0
+    value = state[at.REGISTER_STRIDE * context + at.A_REGISTERS + field(word, places, 0)]
+    return upper_put(state, context, number, value)
 
 
 def decode_weight(state: Integers, entry: int) -> int:

@@ -59,6 +59,12 @@ class CompiledTiles:
         return Tile(physical, checks=self._checks)
 
     def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
-        # Compiled here, once, before any thread asks for it.
+        self._compile()
+        return in_threads(cast("Sequence[Tile]", tiles), lambda chunk: self._run_chunk(chunk, budget))
+
+    def _compile(self) -> None:
+        """What tiles run on is compiled here, once, before any thread asks for it."""
         engine()
-        return in_threads(cast("Sequence[Tile]", tiles), lambda chunk: run_tiles(chunk, budget=budget))
+
+    def _run_chunk(self, tiles: Sequence[Tile], budget: int) -> list[Stop]:
+        return run_tiles(tiles, budget=budget)

@@ -164,7 +164,9 @@ class AuxEmitter(MemoryEmitter):
         value = build.op(f"zext i32 {self.read_a(op.register(0))} to i64")
         if number == FP_CLR:
             self.clear_accumulators(build.op(f"icmp ne i64 {build.op(f'and i64 {value}, {ZAACC}')}, 0"))
-        build.call("i64", "tw.runtime.upper_put", f"ptr %state, i64 %context, i64 {number}, i64 {value}")
+        build.call(
+            "i64", "tw.engine_registers.upper_put", f"ptr %state, i64 %context, i64 {number}, i64 {value}"
+        )
         if number == FP_CTL and self.flavour != GENERAL:
             raise ValueError("plain code that changes $FP_CTL")
         return ""

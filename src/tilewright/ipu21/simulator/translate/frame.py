@@ -133,42 +133,42 @@ class Frame:
         """Pointer to an A register below 8, or to its pair if that is kept as one value."""
         if number & ~1 in self._wide_pairs:
             return self._pair_place(number & ~1)
-        if number not in self._a_known:
-            self._a_known.add(number)
-            self.builder.allocas += [
-                f"  %a{number}at = getelementptr i64, ptr %regs, i64 {at.A_REGISTERS + number}",
-                f"  %a{number}wide = load i64, ptr %a{number}at",
-                f"  %a{number}word = trunc i64 %a{number}wide to i32",
-                f"  %a{number}place = alloca i32",
-                f"  store i32 %a{number}word, ptr %a{number}place",
-            ]
+        self._enter_a(
+            number,
+            f"%a{number}word = trunc i64 %a{number}wide to i32",
+            f"%a{number}place = alloca i32",
+            f"store i32 %a{number}word, ptr %a{number}place",
+        )
         return f"%a{number}place"
 
     def _pair_place(self, number: int) -> str:
-        if number not in self._a_known:
-            self._a_known.add(number)
-            self.builder.allocas += [
-                f"  %a{number}at = getelementptr i64, ptr %regs, i64 {at.A_REGISTERS + number}",
-                f"  %a{number}wide = load i64, ptr %a{number}at",
-                f"  %a{number}next = getelementptr i64, ptr %a{number}at, i64 1",
-                f"  %a{number}high = load i64, ptr %a{number}next",
-                f"  %a{number}top = shl i64 %a{number}high, 32",
-                f"  %a{number}both = or i64 %a{number}wide, %a{number}top",
-                f"  %a{number}place = alloca i64",
-                f"  store i64 %a{number}both, ptr %a{number}place",
-            ]
+        self._enter_a(
+            number,
+            f"%a{number}next = getelementptr i64, ptr %a{number}at, i64 1",
+            f"%a{number}high = load i64, ptr %a{number}next",
+            f"%a{number}top = shl i64 %a{number}high, 32",
+            f"%a{number}both = or i64 %a{number}wide, %a{number}top",
+            f"%a{number}place = alloca i64",
+            f"store i64 %a{number}both, ptr %a{number}place",
+        )
         return f"%a{number}place"
 
     def _a_constant(self, number: int) -> str:
         """An A register from 8 on, which no instruction changes."""
-        if number not in self._a_known:
-            self._a_known.add(number)
-            self.builder.allocas += [
-                f"  %a{number}at = getelementptr i64, ptr %regs, i64 {at.A_REGISTERS + number}",
-                f"  %a{number}wide = load i64, ptr %a{number}at",
-                f"  %a{number}word = trunc i64 %a{number}wide to i32",
-            ]
+        self._enter_a(number, f"%a{number}word = trunc i64 %a{number}wide to i32")
         return f"%a{number}word"
+
+    def _enter_a(self, number: int, *further: str) -> None:
+        """Load an A register on entry as %a..wide and go on with `further`, unless that is done already."""
+        if number in self._a_known:
+            return
+        self._a_known.add(number)
+        lines = (
+            f"%a{number}at = getelementptr i64, ptr %regs, i64 {at.A_REGISTERS + number}",
+            f"%a{number}wide = load i64, ptr %a{number}at",
+            *further,
+        )
+        self.builder.allocas += [f"  {line}" for line in lines]
 
     def read_a(self, number: int) -> str:
         """An A register as i32."""

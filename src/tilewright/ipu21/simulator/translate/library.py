@@ -15,7 +15,7 @@ from .. import codes, pointers
 from .. import state as at
 from ..dispatch import signed_scale
 from ..engine_aux import ESR_BIT
-from ..engine_registers import FP_CTL, FP_INFMT, FP_ISCL, FP_NFMT, FP_SCL, TAS, csr_index, draw
+from ..engine_registers import FP_CTL, FP_INFMT, FP_ISCL, FP_NFMT, FP_SCL, TAS, csr_index, draw, upper_put
 from ..instruction_tables import instruction_tables
 from . import runtime
 from .half_tables import filler_source, has_table
@@ -32,7 +32,7 @@ RUNTIME = (
     runtime.prepare_store,
     runtime.prepare_loads,
     runtime.prepare_stores,
-    runtime.upper_put,
+    upper_put,
     runtime.narrow,
     draw,
 )

@@ -12,7 +12,6 @@ import ctypes
 from ...isa.meaning.arrays import Integers, word_at
 from ...isa.meaning.bits import WORD, single_value
 from ...isa.meaning.float16 import half_value, round_half
-from ...isa.meaning.prng import seeded
 from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_END
 from ...machine.timing import SUPERVISOR_LATENCY, WORKER_SLOTS
 from .. import state as at
@@ -21,18 +20,12 @@ from ..engine_decode import find_form
 from ..engine_memory import immediate_of
 from ..engine_registers import (
     CCCSLOAD,
-    FP_CLR,
     FP_CTL,
     FP_STS,
-    PRNG,
-    PRNG_SEED,
-    ZAACC,
-    clear_accumulators,
     csr_index,
 )
 from ..instruction_tables import IMMEDIATE, INFO_GROUP, ROW
 from ..pointers import (
-    accumulators,
     bytes_at,
     half_weights,
     integers_at,
@@ -233,19 +226,6 @@ def narrow(state: Integers, context: int, w0: int, w1: int, w2: int, w3: int) ->
 
 def control_of(state: Integers, context: int) -> int:
     return int(state[csr_index(context, FP_CTL)])
-
-
-def upper_put(state: Integers, context: int, number: int, value: int) -> int:
-    """`uput` to a register that exists."""
-    if number == FP_CLR:
-        state[csr_index(context, FP_STS)] &= ~value & 7
-        if value & ZAACC:
-            clear_accumulators(accumulators(state, context))
-    elif number == PRNG_SEED:
-        for place in range(4):
-            state[csr_index(context, PRNG) + place] = seeded(value, place)
-    state[csr_index(context, number)] = value
-    return 0
 
 
 # ---- launches

@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 from ...machine.memory import TILE_BASE
 from .. import state as at
 from ..batch import run_tiles
-from ..checks import Checks
-from ..compile import engine
-from ..engine import Engine
 from ..stops import Stop
 from ..tile import Tile
-from ..tiles import in_threads
+from ..tiles import CompiledTiles
 from . import scratch as sc
 from .emit import changes_control, module_source
 from .half_tables import fill_tables
@@ -237,17 +234,12 @@ def run_translated(
     return run_tiles(tiles, budget=budget, assistance=(mine.assist, scratch.address), assist=mine.serve)
 
 
-class TranslatedTiles:
-    """Makes tiles and runs them natively where that is possible, in threads."""
+class TranslatedTiles(CompiledTiles):
+    """Makes tiles of the compiled engine and runs them natively where that is possible, in threads."""
 
-    def __init__(self, checks: Checks) -> None:
-        self._checks = checks
-
-    def make(self, physical: int) -> Engine:
-        return Tile(physical, checks=self._checks)
-
-    def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
-        # Compiled here, once, before any thread asks for it.
-        engine()
+    def _compile(self) -> None:
+        super()._compile()
         translator()
-        return in_threads(cast("Sequence[Tile]", tiles), lambda chunk: run_translated(chunk, budget=budget))
+
+    def _run_chunk(self, tiles: Sequence[Tile], budget: int) -> list[Stop]:
+        return run_translated(tiles, budget=budget)

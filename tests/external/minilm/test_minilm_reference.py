@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compute_reference import DATA, MAX_TOKENS, compute, load_sentences
+from compute_reference import MAX_TOKENS, compute
 from numpy.typing import NDArray
 
-from tilewright.errors import MissingDependencyError
+from support.minilm_reference import DATA, load_sentences, load_vectors, model_folder
 from tilewright.models.minilm.checkpoint import Checkpoint, load_checkpoint
 from tilewright.models.minilm.grouping import group
-from tilewright.models.minilm.locate import INSTALL, installed_folder
 from tilewright.models.minilm.lookup import arrays, unit_vectors
 from tilewright.models.minilm.network import OUTPUT, network
 from tilewright.models.minilm.tokenizer import Tokenizer
@@ -28,10 +27,7 @@ SENTENCES = load_sentences()
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    try:
-        return installed_folder()
-    except MissingDependencyError:
-        pytest.skip(f"the model is not installed ({INSTALL})")
+    return model_folder()
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +37,7 @@ def checkpoint(folder: Path) -> Checkpoint:
 
 @pytest.fixture(scope="module")
 def vectors() -> NDArray[np.float32]:
-    with np.load(DATA / "reference.npz") as stored:
-        result: NDArray[np.float32] = stored["vectors"]
-    return result
+    return load_vectors()
 
 
 @pytest.fixture(scope="module")

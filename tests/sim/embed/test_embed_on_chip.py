@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -10,19 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from support.minilm_reference import load_sentences, load_vectors, model_folder
 from tilewright.cli.embed_run import EmbedResult, embed
 from tilewright.cli.simulated_run import compile_and_simulate
-from tilewright.errors import MissingDependencyError
 from tilewright.models.minilm.checkpoint import load_checkpoint
-from tilewright.models.minilm.locate import INSTALL, installed_folder
 from tilewright.models.minilm.lookup import arrays, unit_vectors
 from tilewright.models.minilm.network import OUTPUT, network
 from tilewright.models.minilm.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.sim
 
-DATA = Path(__file__).parents[2] / "external" / "minilm" / "data"
-SENTENCES: list[str] = json.loads((DATA / "sentences.json").read_text(encoding="utf-8"))
+SENTENCES = load_sentences()
 COSINE = 0.999
 """Least cosine between the float16 vector of the chip and the float32 one of the library. The rounding alone,
 modelled in NumPy, leaves 0.99999."""
@@ -34,17 +31,12 @@ execute = partial(compile_and_simulate, tiles=1472, cache=None)
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    try:
-        return installed_folder()
-    except MissingDependencyError:
-        pytest.skip(f"the model is not installed ({INSTALL})")
+    return model_folder()
 
 
 @pytest.fixture(scope="module")
 def vectors() -> NDArray[np.float32]:
-    with np.load(DATA / "reference.npz") as stored:
-        result: NDArray[np.float32] = stored["vectors"]
-    return result
+    return load_vectors()
 
 
 @pytest.fixture(scope="module")

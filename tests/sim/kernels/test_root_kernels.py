@@ -1,4 +1,4 @@
-"""The float16 root family against NumPy: every member, shapes around the workers' split, places, aliases."""
+"""What is particular to the float16 root family: its rounding, its activations, its goals."""
 
 from __future__ import annotations
 
@@ -9,59 +9,16 @@ import numpy as np
 import pytest
 from kernel_runs import DATA, run
 from numpy.typing import NDArray
-from root_cases import (
-    PLAIN,
-    SHAPES,
-    WIDE,
-    Case,
-    check_member,
-    check_no_work,
-    check_over,
-    check_races,
-    check_two_calls,
-    member_named,
-)
+from root_cases import WIDE, Case, member_named
 
 from tilewright.errors import UnsupportedError
 from tilewright.ipu21.kernels import KERNELS, root
-from tilewright.ipu21.kernels.root_worker import VARIANTS, Variant
+from tilewright.ipu21.kernels.root_worker import VARIANTS
 from tilewright.ipu21.machine.memory import REGION1_BASE
 
 pytestmark = pytest.mark.sim
 
 Halves = NDArray[np.float16]
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.symbol)
-@pytest.mark.parametrize("places", [WIDE, PLAIN], ids=["wide", "plain"])
-def test_every_member(variant: Variant, places: dict[str, int]) -> None:
-    check_member(variant, places)
-
-
-@pytest.mark.parametrize(
-    "symbol", ["root_f16", "root_f16_bias", "root_f16_tanh", "root_f16_exact", "root_f16_bias_residual_exact"]
-)
-@pytest.mark.parametrize("count", [0, 1, 4])
-def test_shapes(symbol: str, count: int) -> None:
-    for rows, panels in SHAPES:
-        Case(member_named(VARIANTS, symbol), rows, panels, count, WIDE).check()
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.symbol)
-def test_no_races_and_nothing_unwritten(variant: Variant) -> None:
-    check_races(variant)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.symbol)
-@pytest.mark.parametrize("over", ["own", "residual"])
-def test_result_over_an_operand(variant: Variant, over: str) -> None:
-    check_over(variant, over)
-
-
-@pytest.mark.parametrize(("rows", "panels"), [(0, 0), (0, 1), (0, 5), (1, 0), (9, 0)])
-def test_no_work(rows: int, panels: int) -> None:
-    for variant in VARIANTS:
-        check_no_work(variant, rows, panels)
 
 
 def test_large_piece() -> None:
@@ -100,11 +57,6 @@ def test_exact_activation_of_every_half() -> None:
     arguments |= {"own_stride": 61 * 32, "remote_count": 0, "remote_stride": 0}
     outcome = run("root_f16_exact", arguments, [(REGION1_BASE, tile)], [(DATA, tile.nbytes)])
     np.testing.assert_array_equal(outcome.array(DATA, tile), root.exact_gelu(tile))
-
-
-def test_a_call_does_not_depend_on_the_one_before() -> None:
-    for variant in VARIANTS:
-        check_two_calls(variant)
 
 
 def test_goals() -> None:

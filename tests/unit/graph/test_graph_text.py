@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_faults import check_damaged, check_mistake
 
 from tilewright import ops
-from tilewright.errors import GraphError, TilewrightError, UsageError
+from tilewright.errors import GraphError, UsageError
 from tilewright.graph import Graph, load_graph, parse_graph, print_graph, save_graph, trace
 from tilewright.tensor_type import TensorType
 
@@ -80,11 +81,7 @@ def test_any_graph_comes_back(graph: Graph) -> None:
     st.integers(0, len(TEXT) - 1), st.sampled_from(['"', "(", "%", "]", "x", "\n", "9", "=", "@", "é", ""])
 )
 def test_damaged_text_is_placed_or_still_means_something(position: int, character: str) -> None:
-    damaged = TEXT[:position] + character + TEXT[position + 1 :]
-    try:
-        parse_graph(damaged, DATA, filename="f").verify()
-    except TilewrightError as error:
-        assert str(error).startswith("f:") and "\n" not in str(error)
+    check_damaged(TEXT[:position] + character + TEXT[position + 1 :], DATA)
 
 
 MISTAKES: list[tuple[str, str, str]] = [
@@ -127,10 +124,7 @@ MISTAKES: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("before", "after", "message"), MISTAKES)
 def test_mistakes_have_a_line_and_a_column(before: str, after: str, message: str) -> None:
-    assert before in TEXT
-    with pytest.raises(TilewrightError) as caught:
-        parse_graph(TEXT.replace(before, after, 1), DATA, filename="f")
-    assert message in str(caught.value)
+    check_mistake(TEXT, DATA, before, after, message)
 
 
 def write(folder: Path, text: str, tensors: Mapping[str, Any] | bytes) -> Path:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_faults import check_damaged, check_mistake
 
 from tilewright import ops
 from tilewright.errors import TilewrightError
@@ -101,11 +102,7 @@ def test_files_hold_loops(tmp_path: Path) -> None:
     st.sampled_from(['"', "(", "%", "}", "{", ",", "x", "\n", "9", "=", "@", ""]),
 )
 def test_damaged_text_is_placed_or_still_means_something(position: int, character: str) -> None:
-    damaged = TEXT[:position] + character + TEXT[position + 1 :]
-    try:
-        parse_graph(damaged, DATA, filename="f").verify()
-    except TilewrightError as error:
-        assert str(error).startswith("f:") and "\n" not in str(error)
+    check_damaged(TEXT[:position] + character + TEXT[position + 1 :], DATA)
 
 
 @given(
@@ -114,10 +111,7 @@ def test_damaged_text_is_placed_or_still_means_something(position: int, characte
 def test_exchanged_lines_are_placed_or_still_mean_something(line: int, other: str) -> None:
     lines = TEXT.split("\n")
     lines[line] = other
-    try:
-        parse_graph("\n".join(lines), DATA, filename="f").verify()
-    except TilewrightError as error:
-        assert str(error).startswith("f:") and "\n" not in str(error)
+    check_damaged("\n".join(lines), DATA)
 
 
 MISTAKES: list[tuple[str, str, str]] = [
@@ -154,10 +148,7 @@ MISTAKES: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("before", "after", "message"), MISTAKES)
 def test_mistakes_have_a_line_and_a_column(before: str, after: str, message: str) -> None:
-    assert before in TEXT
-    with pytest.raises(TilewrightError) as caught:
-        parse_graph(TEXT.replace(before, after, 1), DATA, filename="f")
-    assert message in str(caught.value)
+    check_mistake(TEXT, DATA, before, after, message)
 
 
 def test_nesting_is_bounded() -> None:

@@ -12,6 +12,7 @@ from tilewright.errors import UsageError
 
 from .compile import CHIP_TILES, NoCacheOption, TilesOption, check_writable
 from .console import JsonOption, console, count, note, print_json, progress
+from .options import EnginesOption
 from .profile import ProfileOption, check_folder, write_profile_file
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def embed_command(
     check: Annotated[
         bool, typer.Option("--check", help="Verify exchange rows, races, unwritten memory; takes longer.")
     ] = False,
+    engines: EnginesOption = None,
     no_cache: NoCacheOption = False,
     profile: ProfileOption = None,
     json: JsonOption = False,
@@ -85,6 +87,7 @@ def embed_command(
             tiles=tiles,
             cache=None if no_cache else package_cache(),
             check=check,
+            engines=engines,
             profile=profile is not None,
         )
         result = embed(folder, texts, execute=execute, batch=batch, progress=report)

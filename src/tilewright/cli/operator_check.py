@@ -26,6 +26,7 @@ def run_and_check(
     reference: str | None,
     *,
     check: bool,
+    engines: str | None,
     json: bool,
 ) -> None:
     """Run once, write the outputs wanted, and show what was compared.
@@ -34,6 +35,7 @@ def run_and_check(
     """
     with progress("run") as report:
         from tilewright.debugging.operator_check import check_operators, report_data
+        from tilewright.ipu21.simulator.choice import TRANSLATED
 
         graph = None
         if reference is not None:
@@ -42,7 +44,7 @@ def run_and_check(
 
             graph = load_model(reference)
         report("run and compare")
-        result = check_operators(package, inputs, graph=graph, check=check)
+        result = check_operators(package, inputs, graph=graph, check=check, engines=engines or TRANSLATED)
     from .package import save_array
 
     for name, path in outputs.items():

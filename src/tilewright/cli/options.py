@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tilewright.errors import UsageError
+
+
+class EngineName(StrEnum):
+    """The simulator's engines, repeated here because importing them costs start-up time."""
+
+    translated = "translated"
+    reference = "reference"
 
 
 def number(text: str, what: str) -> int:
@@ -67,6 +75,9 @@ PreprocessorOption = Annotated[
     typer.Option(
         "--preprocessor", metavar="CMD", help="Outside C preprocessor, such as 'gcc -E'; default is our own."
     ),
+]
+EnginesOption = Annotated[
+    EngineName | None, typer.Option("--engines", help="How to simulate; nothing but speed depends on it.")
 ]
 OverlayOption = Annotated[
     Path | None,

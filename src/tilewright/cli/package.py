@@ -11,6 +11,7 @@ import typer
 from tilewright.errors import BindingError, PackageError, UsageError
 
 from .console import JsonOption, console, note, print_json
+from .options import EnginesOption
 from .profile import (
     GranularityOption,
     ProfileGranularity,
@@ -60,6 +61,7 @@ def run_command(
         str | None,
         typer.Option("--reference", metavar="MODEL", help="Where --check-operators takes constants from."),
     ] = None,
+    engines: EnginesOption = None,
     repeat: Annotated[
         int, typer.Option("--repeat", metavar="N", min=1, max=MAX_REPEATS, help="Runs in one session.")
     ] = 1,
@@ -96,11 +98,11 @@ def run_command(
             raise UsageError("--check-operators makes one run on the simulator, without a profile")
         from .operator_check import run_and_check
 
-        run_and_check(content, arrays, wanted_outputs, reference, check=check, json=json)
+        run_and_check(content, arrays, wanted_outputs, reference, check=check, engines=engines, json=json)
         return
     builder = profile_builder(content, package.name, device, profile, granularity)
     with (
-        open_device(device, check=check) as opened,
+        open_device(device, check=check, engines=engines) as opened,
         Session(opened, content, activity=builder is not None) as session,
     ):
         results = session.run_many([arrays] * repeat)[-1]

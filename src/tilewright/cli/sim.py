@@ -13,6 +13,7 @@ from tilewright.errors import UsageError
 from .console import JsonOption, console, note, print_json
 from .options import (
     DefineOption,
+    EnginesOption,
     ExternalOption,
     IncludeOption,
     OverlayOption,
@@ -96,6 +97,7 @@ def sim_command(
     no_checks: Annotated[
         list[str] | None, typer.Option("--no-check", metavar="NAME", help="Switch a check off, or all.")
     ] = None,
+    engines: EnginesOption = None,
     budget: Annotated[
         int | None, typer.Option("--budget", metavar="N", help="Instructions before it is judged endless.")
     ] = None,
@@ -116,6 +118,7 @@ def sim_command(
     Example: tilewright sim k.S --entry f --mem x=@x.npy --mem y=zeros:f16:64 --reg m2=y --reg m3=x --show y
     """
     use_overlay(overlay)
+    from tilewright.ipu21.simulator.choice import REFERENCE, TRANSLATED
     from tilewright.tile import TileBench, TileProgram
     from tilewright.tile.content import place_memory, register_value, vertex_fields, vertex_symbol, view_of
 
@@ -123,6 +126,8 @@ def sim_command(
         raise UsageError("name what to run", hint="--entry SYMBOL, or --vertex NAME")
     if (states or workers is not None) and not (worker or vertex is not None):
         raise UsageError("only worker code has a vertex state", hint="add --worker, or use --vertex")
+    if trace and engines == TRANSLATED:
+        raise UsageError("a trace steps through the reference engine", hint="leave --engines out")
     start = vertex_symbol(vertex) if vertex is not None else str(entry)
     program = TileProgram.from_files(
         files,
@@ -138,7 +143,7 @@ def sim_command(
     for warning in program.image.warnings:
         note(f"warning: {warning}")
     chosen = chosen_checks(checks or [], no_checks or [], budget)
-    bench = TileBench(program, checks=chosen, physical=tile, stack=stack)
+    bench = TileBench(program, checks=chosen, physical=tile, stack=stack, engines=engines or REFERENCE)
     for text in memory or []:
         place_memory(bench, text)
     views = [view_of(bench, text) for text in [*(show or []), *(outputs or [])]]

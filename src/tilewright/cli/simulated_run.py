@@ -58,12 +58,13 @@ def compile_and_simulate(
     tiles: int,
     cache: PackageCache | None,
     check: bool = False,
+    engines: str | None = None,
     profile: bool = False,
 ) -> Execution:
     """Compile `graph` for `tiles` tiles and run it in one session on the simulator.
 
     `check` verifies exchange rows when compiling, and looks for races, unwritten memory and the like when
-    running. Raises what compiling and running raise.
+    running. `engines` are those of `open_device`. Raises what compiling and running raise.
     """
     begin = time.perf_counter()
     made = compile_cached(graph, cache=cache, tiles=tiles, check=check, progress=progress)
@@ -74,7 +75,10 @@ def compile_and_simulate(
     builder = ProfileBuilder(package, name=graph.name, device="sim") if profile else None
     outputs, cycles = [], []
     progress("simulate, load")
-    with open_device("sim", check=check) as device, Session(device, package, activity=profile) as session:
+    with (
+        open_device("sim", check=check, engines=engines) as device,
+        Session(device, package, activity=profile) as session,
+    ):
         for number, arrays in enumerate(inputs, 1):
             progress("simulate" if len(inputs) == 1 else f"simulate, run {number} of {len(inputs)}")
             outputs.append(session.run(arrays))

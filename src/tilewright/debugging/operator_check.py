@@ -13,9 +13,9 @@ from tilewright.errors import MismatchError
 from tilewright.graph import Graph
 from tilewright.ipu21.machine.topology import TILES
 from tilewright.ipu21.simulator.checks import Checks
+from tilewright.ipu21.simulator.choice import TRANSLATED, make_engines
 from tilewright.ipu21.simulator.classes import word_table
 from tilewright.ipu21.simulator.device import SimulatedDevice
-from tilewright.ipu21.simulator.engine import Engines
 from tilewright.ipu21.simulator.hazards import PhaseChecks
 from tilewright.package.program_info import ProgramInfo, ValueInfo
 from tilewright.package.records import Package
@@ -65,22 +65,12 @@ class OperatorReport:
     unkept: list[str] = field(default_factory=list)
 
 
-def paused_device(*, check: bool = False) -> tuple[SimulatedDevice, PausingTiles]:
+def paused_device(*, check: bool = False, engines: str = TRANSLATED) -> tuple[SimulatedDevice, PausingTiles]:
     """A simulated chip whose tiles can be held; with `check`, one that looks for more, as `--check` does."""
     checks = Checks.thorough() if check else Checks()
-    engines = PausingTiles(_inner(checks))
+    pausing = PausingTiles(make_engines(engines, checks))
     phases = PhaseChecks(listening=True, unwritten=True) if check else None
-    return SimulatedDevice(checks=checks, phase_checks=phases, engines=engines), engines
-
-
-def _inner(checks: Checks) -> Engines:
-    if checks.watching:
-        from tilewright.ipu21.simulator.tiles import CompiledTiles
-
-        return CompiledTiles(checks)
-    from tilewright.ipu21.simulator.translate.tiles import TranslatedTiles
-
-    return TranslatedTiles(checks)
+    return SimulatedDevice(checks=checks, phase_checks=phases, engines=pausing), pausing
 
 
 def memory_of(device: SimulatedDevice) -> Memory:
@@ -95,19 +85,21 @@ def check_operators(
     *,
     graph: Graph | None = None,
     check: bool = False,
+    engines: str = TRANSLATED,
 ) -> OperatorReport:
     """Run a package once on the simulator and compare every value of its graph when it is whole.
 
     Args:
         graph: with the constants' data; by default the package's own, with its weights as the chip has them.
         check: the simulator looks for more than the machine would notice.
+        engines: `translated` or `reference`; the result is the same.
 
     Raises MismatchError naming the first wrong operator, tile and element; UsageError for a package without
     debug information; and what `Session` raises.
     """
-    device, engines = paused_device(check=check)
+    device, pausing = paused_device(check=check, engines=engines)
     with device, Session(device, package) as session:
-        checker = OperatorChecker(package, device, engines, graph)
+        checker = OperatorChecker(package, device, pausing, graph)
         checker.begin(inputs)
         checker.report.outputs = session.run(inputs)
     return checker.report

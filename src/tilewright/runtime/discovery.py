@@ -48,28 +48,34 @@ def list_devices(*, nodes: Path = Path("/dev"), pci: Path = Path("/sys/bus/pci/d
     return found
 
 
-def open_device(name: str = SIMULATOR, *, check: bool = False) -> Device:
+def open_device(name: str = SIMULATOR, *, check: bool = False, engines: str | None = None) -> Device:
     """Open a device: `sim`, or `ipu:N` for a card. Use it as a context manager or call `close`.
 
     Args:
         check: the simulator looks for more than the machine would notice: memory nobody has written, races
             between workers, stores into code, words nobody hears. Slower.
+        engines: how the simulator executes: `translated` (workers as native code, the default) or
+            `reference` (the definition, slower). Results, cycles and errors are the same.
 
-    Raises UsageError for a name that means nothing or a card that should check, and DeviceError for a device
-    that is absent or not usable.
+    Raises UsageError for a name that means nothing or a card that should check or simulate, and DeviceError
+    for a device that is absent or not usable.
     """
     if name == SIMULATOR:
         # The simulator brings its compiler with it, which takes a second to load: only when asked for.
         from tilewright.ipu21.simulator.checks import Checks
+        from tilewright.ipu21.simulator.choice import TRANSLATED
         from tilewright.ipu21.simulator.device import SimulatedDevice
         from tilewright.ipu21.simulator.hazards import PhaseChecks
 
+        chosen = engines or TRANSLATED
         if not check:
-            return SimulatedDevice()
+            return SimulatedDevice(engines=chosen)
         phase_checks = PhaseChecks(listening=True, unwritten=True)
-        return SimulatedDevice(checks=Checks.thorough(), phase_checks=phase_checks)
+        return SimulatedDevice(checks=Checks.thorough(), phase_checks=phase_checks, engines=chosen)
     if check:
         raise UsageError("only the simulator can check a run", where=name)
+    if engines is not None:
+        raise UsageError("only the simulator has engines to choose from", where=name)
     if not re.fullmatch(r"ipu:\d+", name):
         raise UsageError(f"no device is called {name!r}", hint="known: sim, ipu:0, ipu:1, ...")
     info = next((info for info in list_devices() if info.name == name), None)

@@ -19,6 +19,7 @@ from tilewright.ipu21.isa.registers import MAIN_ZERO
 from tilewright.ipu21.machine.memory import TILE_BASE, TILE_END
 from tilewright.ipu21.machine.timing import WORKER_SLOTS
 from tilewright.ipu21.simulator.checks import Checks
+from tilewright.ipu21.simulator.choice import REFERENCE, make_engines
 from tilewright.ipu21.simulator.stops import Stop, StopKind, context_name
 from tilewright.ipu21.simulator.tile import Tile
 from tilewright.ipu21.simulator.trace import Step, steps
@@ -69,9 +70,19 @@ class TileBench:
     """
 
     def __init__(
-        self, program: TileProgram, *, checks: Checks | None = None, physical: int = 0, stack: int = 0
+        self,
+        program: TileProgram,
+        *,
+        checks: Checks | None = None,
+        physical: int = 0,
+        stack: int = 0,
+        engines: str = REFERENCE,
     ) -> None:
-        """`stack` is the least number of bytes for every stack."""
+        """`stack` is the least number of bytes for every stack.
+
+        `engines` are `reference`, which is there at once, or `translated`, worth its compilation from some
+        millions of instructions on. They give the same.
+        """
         self.program = program
         self.buffers: dict[str, Buffer] = {}
         self._stopped = False
@@ -84,6 +95,7 @@ class TileBench:
         self.space.take(top - total, total)
         # The stack check must know these stacks, which are not those of the published runtime.
         checks = replace(checks or Checks(), worker_stack=size, supervisor_stack=(top - size, top))
+        self._engines = make_engines(engines, checks)
         self.tile = Tile(physical, checks=checks)
         for segment in image.segments:
             self.tile.load(segment.address, segment.data, len(segment.data))
@@ -272,7 +284,7 @@ class TileBench:
         begin, before = tile.clock, tile.counters
         stop: Stop | None = None
         if trace is None:
-            stop = tile.run(budget=budget)
+            stop = self._engines.run([tile], tile.checks.budget if budget is None else budget)[0]
         else:
             for item in steps(tile, budget=budget):
                 if isinstance(item, Stop):

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from tilewright.cli import sim, toolchain
 from tilewright.errors import LinkError, SimulationError, UsageError
+from tilewright.ipu21.simulator.choice import REFERENCE, TRANSLATED
+from tilewright.ipu21.simulator.translate.tiles import translator
 from tilewright.ipu21.toolchain import assemble, link
 from tilewright.tile import Checks, TileBench, TileProgram
 from tilewright.tile.content import vertex_symbol
@@ -109,6 +111,29 @@ def test_a_function_and_what_stays(bench: TileBench) -> None:
     assert result.array("y").tolist() == [bench.program.address("table") + 4]
     assert result.cycles == 6 + 1 + 6 and result.instructions == 3
     assert bench.array(bench.reserve("t", "u32", 3, at="table")).tolist() == [7, 8, 9]
+
+
+def test_engines_agree_and_each_is_the_one_asked_for(bench: TileBench) -> None:
+    results, launches = {}, {}
+    for name in (REFERENCE, TRANSLATED):
+        other = TileBench(bench.program, engines=name)
+        x = other.put("x", np.arange(300, dtype=np.float32))
+        y = other.reserve("y", "f32", 300)
+        state = other.vertex_state(y, x, ("u16", 300), ("f32", 0.1))
+        before = translator().statistics().launches
+        results[name] = other.run_vertex(vertex_symbol(VERTEX), state)
+        launches[name] = translator().statistics().launches - before
+    one, two = results[REFERENCE], results[TRANSLATED]
+    assert (one.cycles, one.instructions, one.slots.tolist()) == (
+        two.cycles,
+        two.instructions,
+        two.slots.tolist(),
+    )
+    for first, second in ((one.m, two.m), (one.a, two.a), (one.array("y"), two.array("y"))):
+        np.testing.assert_array_equal(first, second)
+    assert launches == {REFERENCE: 0, TRANSLATED: 1}
+    with pytest.raises(UsageError, match="no engine 'quick'"):
+        TileBench(bench.program, engines="quick")
 
 
 def test_faults_name_the_place(bench: TileBench) -> None:

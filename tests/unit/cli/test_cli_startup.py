@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from tilewright.cli.compile import CHIP_TILES
+from tilewright.cli.options import EngineName
 from tilewright.ipu21.machine.topology import TILES
+from tilewright.ipu21.simulator.choice import REFERENCE, TRANSLATED
 
 pytestmark = pytest.mark.unit
 
@@ -32,6 +34,10 @@ def test_help_imports_nothing_heavy() -> None:
     )
     assert "tilewright.cli.demo" in loaded
     assert not loaded & set(HEAVY)
+
+
+def test_engines_have_the_simulators_names() -> None:
+    assert set(EngineName) == {REFERENCE, TRANSLATED}
 
 
 def test_the_package_is_lazy() -> None:

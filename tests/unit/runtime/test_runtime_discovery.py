@@ -44,3 +44,7 @@ def test_names_that_cannot_be_opened() -> None:
         open_device("gpu")
     with pytest.raises(DeviceError, match="ipu:99: there is no such device"):
         open_device("ipu:99")
+    with pytest.raises(UsageError, match="no engine 'fast' \\(translated or reference\\)"):
+        open_device("sim", engines="fast")
+    with pytest.raises(UsageError, match="ipu:0: only the simulator has engines"):
+        open_device("ipu:0", engines="reference")

@@ -5,21 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import DeviceError, UsageError
+from tilewright.errors import DeviceError
 from tilewright.ipu21.machine.topology import ROWS
 from tilewright.package.records import INTERVAL, Package
 
 from .activity import ACTIVITY
 from .checks import Checks
 from .chip import Chip
+from .choice import TRANSLATED, check_engines, make_engines
 from .engine import Engines
 from .hazards import PhaseChecks
 from .hostport import HostPort, LateHost
 from .intervals import intervals
 
 PHYSICAL_IDS = ROWS * 64
-TRANSLATED, REFERENCE = "translated", "reference"
-"""Names of the engines."""
 MARK_LIMIT = 0xFFFF
 """Largest mark; the host reads 16 bits back."""
 
@@ -52,8 +51,8 @@ class SimulatedDevice:
         acknowledge_delay_seed: int | None = None,
         engines: Engines | str = TRANSLATED,
     ) -> None:
-        if isinstance(engines, str) and engines not in (TRANSLATED, REFERENCE):
-            raise UsageError(f"there is no engine {engines!r}", hint=f"{TRANSLATED} or {REFERENCE}")
+        if isinstance(engines, str):
+            check_engines(engines)
         self._checks = checks or Checks()
         self._phase_checks = phase_checks or PhaseChecks(unwritten=self._checks.poison)
         self._host_latency = host_latency
@@ -82,16 +81,7 @@ class SimulatedDevice:
             self._chip.record(True)
 
     def _made_engines(self) -> Engines:
-        # Each brings a compiler with it, so only when something is loaded.
-        if not isinstance(self._engines, str):
-            return self._engines
-        if self._engines == TRANSLATED and not self._checks.watching:
-            from .translate.tiles import TranslatedTiles
-
-            return TranslatedTiles(self._checks)
-        from .tiles import CompiledTiles
-
-        return CompiledTiles(self._checks)
+        return make_engines(self._engines, self._checks) if isinstance(self._engines, str) else self._engines
 
     @property
     def chip(self) -> Chip:

@@ -36,12 +36,13 @@ _MACHINE = {
 """What a machine parameter is called in a function of whole registers."""
 
 
-def _chain(group: Group, indent: str, call: str) -> list[str]:
-    """`if function == 0: ... elif ...` with `call` formatted by (name, arguments)."""
+def _chain(group: Group, body: list[str]) -> list[str]:
+    """`if function == 0: ... elif ...`; in each branch `body`, where CALL stands for the function's value."""
     lines = []
     for index, (meaning, arguments) in enumerate(zip(group.functions, group.arguments, strict=True)):
-        lines.append(f"{indent}{'if' if index == 0 else 'elif'} function == {index}:")
-        lines.append(f"{indent}    " + call.format(name=meaning.name, arguments=", ".join(arguments)))
+        call = f"{meaning.name}({', '.join(arguments)})"
+        lines.append(f"    {'if' if index == 0 else 'elif'} function == {index}:")
+        lines += [f"        {line.replace('CALL', call)}" for line in body]
     return lines
 
 
@@ -49,13 +50,27 @@ def _plain(name: str, parameters: str, group: Group, letters: str) -> list[str]:
     renamed = Group(group.functions, [tuple(letters[: len(m.parameters)]) for m in group.functions])
     return [
         f"def {name}(function: int, {parameters}) -> int:",
-        *_chain(renamed, "    ", "return {name}({arguments})"),
+        *_chain(renamed, ["return CALL"]),
         "    return 0",
         "",
     ]
 
 
+def _per_lane(body: list[str]) -> list[str]:
+    """A loop in each branch of a chain costs less than a chain in the loop: one jump for all lanes."""
+    return ["for lane in range(lanes):", *(f"    {line}" for line in body)]
+
+
 def _halves(group: Group) -> list[str]:
+    body = [
+        "x = (xs >> shift) & 0xFFFF",
+        "y = (ys >> shift) & 0xFFFF",
+        "draw = (random >> shift) & 0xFFFF",
+        "result = CALL",
+        "flags |= result >> 32",
+        "out |= (result & 0xFFFF) << shift",
+        "shift += 16",
+    ]
     return [
         "def dispatch_halves(state: Integers, function: int, lanes: int, xs: int, ys: int, bounds: int,"
         " control: int, random: int) -> int:",
@@ -64,15 +79,7 @@ def _halves(group: Group) -> list[str]:
         "    shift = 0",
         "    lower = bounds & 0xFFFF",
         "    upper = bounds >> 16",
-        "    for lane in range(lanes):",
-        "        x = (xs >> shift) & 0xFFFF",
-        "        y = (ys >> shift) & 0xFFFF",
-        "        draw = (random >> shift) & 0xFFFF",
-        "        result = 0",
-        *_chain(group, "        ", "result = {name}({arguments})"),
-        "        flags |= result >> 32",
-        "        out |= (result & 0xFFFF) << shift",
-        "        shift += 16",
+        *_chain(group, _per_lane(body)),
         "    state[RESULT0] = out & WORD",
         "    state[RESULT1] = (out >> 32) & WORD",
         "    return flags",
@@ -81,19 +88,20 @@ def _halves(group: Group) -> list[str]:
 
 
 def _singles(group: Group) -> list[str]:
+    body = [
+        "x = x1 if lane else x0",
+        "y = y1 if lane else y0",
+        "result = CALL",
+        "flags |= result >> 32",
+        "state[RESULT0 + lane] = result & WORD",
+    ]
     return [
         "def dispatch_singles(state: Integers, function: int, lanes: int, x0: int, x1: int, y0: int, y1: int,"
         " control: int) -> int:",
         "    flags = 0",
         "    lower = y0",
         "    upper = y1",
-        "    for lane in range(lanes):",
-        "        x = x1 if lane else x0",
-        "        y = y1 if lane else y0",
-        "        result = 0",
-        *_chain(group, "        ", "result = {name}({arguments})"),
-        "        flags |= result >> 32",
-        "        state[RESULT0 + lane] = result & WORD",
+        *_chain(group, _per_lane(body)),
         "    return flags",
         "",
     ]

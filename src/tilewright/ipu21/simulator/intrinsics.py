@@ -1,15 +1,15 @@
-"""Single machine instructions for the conversions that `meaning.bits` and `pointers` write out in Python."""
+"""Single machine instructions for the conversions that `meaning` and `pointers` write out in Python."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba.core import types
 from numba.extending import intrinsic
 
-I32, I64 = ir.IntType(32), ir.IntType(64)
-F32, F64 = ir.FloatType(), ir.DoubleType()
+I16, I32, I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
 
 
 @intrinsic
@@ -40,6 +40,14 @@ def nearest_single(typing_context: Any, value: Any) -> Any:
 def single_value(typing_context: Any, word: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fpext(builder.bitcast(builder.trunc(arguments[0], I32), F32), F64)
+
+    return types.float64(types.int64), build
+
+
+@intrinsic
+def half_value(typing_context: Any, half: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fpext(builder.bitcast(builder.trunc(arguments[0], I16), F16), F64)
 
     return types.float64(types.int64), build
 
@@ -82,4 +90,8 @@ REPLACEMENTS: dict[str, Any] = {
     "integers_at": _pointer_to(types.int64),
     "marks_at": _pointer_to(types.int16),
 }
-"""Python function name to intrinsic; only functions of `meaning.bits` and `pointers` have these names."""
+"""Python function name to intrinsic; only functions of `meaning` and `pointers` have these names."""
+
+if binding.get_host_cpu_features().get("f16c", False):
+    # Other CPUs would call a library for this.
+    REPLACEMENTS["half_value"] = half_value

@@ -1,7 +1,7 @@
 """Bit patterns of floating-point numbers, as plain integers; exception flags and rounding control.
 
-The four conversions at the top are replaced by single machine instructions when the simulator compiles its
-callers.
+The four conversions at the top, and `float16.half_value`, are replaced by single machine instructions when
+the simulator compiles their callers.
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ def single_value(word: int) -> float:
 def signed(word: int) -> int:
     """A 32-bit word read as two's complement."""
     return word - ((word & 0x80000000) << 1)
+
+
+ROUNDING = 7 << 16
+"""Bits of $FP_CTL: the rounding mode, all zero for nearest (known)."""
 
 
 def rounding_mode(control: int) -> int:

@@ -12,6 +12,7 @@ from .bits import (
     HALF_NAN,
     INVALID,
     OVERFLOW,
+    ROUNDING,
     bits_of_double,
     double_of_bits,
     is_half_nan,
@@ -34,6 +35,18 @@ def half_value(half: int) -> float:
     return -value if half & 0x8000 else value
 
 
+def _rounds_up(rest: int, shift: int, sign: int, control: int, draw: int) -> int:
+    """1 if the discarded `rest`, of `shift` bits, counts as one in a mode other than nearest, else 0."""
+    if rest == 0:
+        return 0
+    if control & ESR:
+        return 1 if (rest >> (shift - 16)) + draw >= 65536 else 0
+    mode = rounding_mode(control)
+    if mode == 3:
+        return 0
+    return 1 if (sign != 0) == (mode == 2) else 0
+
+
 def round_half(value: float, control: int, draw: int) -> int:
     """A double rounded to half as $FP_CTL says, with OFLO in the flags if it does not fit."""
     bits = bits_of_double(value)
@@ -52,21 +65,10 @@ def round_half(value: float, control: int, draw: int) -> int:
         # Far below the smallest subnormal: only "not zero" matters.
         shift = 62
         scaled = 1 if magnitude else 0
-    result = scaled >> shift
-    rest = scaled & ((1 << shift) - 1)
-    if rest:
-        mode = rounding_mode(control)
-        if control & ESR:
-            up = (rest >> (shift - 16)) + draw >= 65536
-        elif mode == 0:
-            tie = 1 << (shift - 1)
-            up = rest > tie or (rest == tie and (result & 1) == 1)
-        elif mode == 3:
-            up = False
-        else:
-            up = (sign != 0) == (mode == 2)
-        if up:
-            result += 1
+    if control & (ESR | ROUNDING) == 0:
+        result = (scaled + (1 << (shift - 1)) - 1 + ((scaled >> shift) & 1)) >> shift
+    else:
+        result = (scaled >> shift) + _rounds_up(scaled & ((1 << shift) - 1), shift, sign, control, draw)
     if result >= 0x7C00:
         return (HALF_NAN if control & NANOO else sign | 0x7BFF) | OVERFLOW
     return sign | result

@@ -41,6 +41,20 @@ def named_numbers(texts: list[str] | None) -> dict[str, int]:
     return dict(named_number(text) for text in texts or [])
 
 
+def definitions(texts: list[str] | None) -> dict[str, int | str]:
+    """`NAME=VALUE` of a repeatable option, where the value may be any text. Raises UsageError."""
+    found: dict[str, int | str] = {}
+    for text in texts or []:
+        name, separator, value = text.partition("=")
+        if not name.isidentifier():
+            raise UsageError(f"{name!r} is no name", where=text, hint="write NAME=VALUE")
+        try:
+            found[name] = int(value, 0) if separator else 1
+        except ValueError:
+            found[name] = value
+    return found
+
+
 def region(text: str) -> tuple[int, int]:
     """`BEGIN:END`. Raises UsageError."""
     begin, separator, end = text.partition(":")
@@ -60,7 +74,7 @@ def use_overlay(path: Path | None) -> None:
 
 DefineOption = Annotated[
     list[str] | None,
-    typer.Option("--define", "-D", metavar="NAME=VALUE", help="Name with a value; repeatable."),
+    typer.Option("--define", "-D", metavar="NAME=VALUE", help="Macro with a value; repeatable."),
 ]
 ExternalOption = Annotated[
     list[str] | None,

@@ -18,6 +18,7 @@ from .options import (
     IncludeOption,
     OverlayOption,
     PreprocessorOption,
+    definitions,
     named_numbers,
     number,
     use_overlay,
@@ -135,7 +136,7 @@ def sim_command(
         also=_names_in(
             [*(memory or []), *(registers or []), *(states or []), *(show or []), *(outputs or [])]
         ),
-        defines=named_numbers(defines),
+        defines=definitions(defines),
         include_dirs=include or (),
         externals=named_numbers(externals),
         preprocessor=preprocessor,

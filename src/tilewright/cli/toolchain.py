@@ -16,6 +16,7 @@ from .options import (
     IncludeOption,
     OverlayOption,
     PreprocessorOption,
+    definitions,
     named_numbers,
     number,
     region,
@@ -60,11 +61,13 @@ def asm_command(
     item = assemble_file(
         read_file(source, limit=SOURCE_LIMIT),
         source,
-        defines=named_numbers(defines),
+        defines=definitions(defines),
         include_dirs=include or (),
         preprocessor=preprocessor,
     )
     write_whole(output, item.to_bytes())
+    for warning in item.warnings:
+        note(f"warning: {warning}")
     size = sum(section.size for section in item.sections if section.allocated)
     note(f"wrote {output}: {byte_size(size)} in {len(item.sections)} sections")
 
@@ -143,7 +146,7 @@ def link_command(
 
     places = [region(text) for text in regions or []] or list(CODE_REGION)
     data_places = [region(text) for text in data_regions or []] or None
-    values = named_numbers(defines)
+    values = definitions(defines)
     items = [
         object_of(read_file(path, limit=SOURCE_LIMIT), path, defines=values, include_dirs=include or ())
         for path in objects

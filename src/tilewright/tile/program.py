@@ -64,7 +64,7 @@ class TileProgram:
         text: str,
         *,
         filename: str = "<string>",
-        defines: Mapping[str, int] | None = None,
+        defines: Mapping[str, int | str] | None = None,
         include_dirs: Sequence[str | Path] = (),
         externals: Mapping[str, int] | None = None,
     ) -> TileProgram:
@@ -96,7 +96,7 @@ class TileProgram:
         *,
         roots: Sequence[str] = (),
         also: Collection[str] = (),
-        defines: Mapping[str, int] | None = None,
+        defines: Mapping[str, int | str] | None = None,
         include_dirs: Sequence[str | Path] = (),
         externals: Mapping[str, int] | None = None,
         preprocessor: str | None = None,

@@ -91,7 +91,7 @@ def test_nothing_is_written_on_error(app: typer.Typer, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["-D", "1x=2"], "no name"),
-        (["-D", "x=two"], "no number"),
+        (["-D", "=two"], "no name"),
     ],
 )
 def test_bad_options(app: typer.Typer, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tilewright.ipu21.toolchain import AssemblyFaults, ObjectSymbol, Relocation, assemble
+from tilewright.ipu21.toolchain import AssemblyFaults, ObjectSymbol, Relocation, assemble, link
 from tilewright.ipu21.toolchain import relocations as r
 
 pytestmark = pytest.mark.unit
@@ -54,8 +56,18 @@ def test_data(text: str, expected: str) -> None:
         (".byte -129", "does not fit in 1 byte"),
         (".short 65536", "does not fit in 2 bytes"),
         (".long 0x100000000", "does not fit in 4 bytes"),
-        (".byte", "expected a value"),
-        (".byte 1,", "expected an expression"),
+        (".byte 1,", "expected a value"),
+        (".byte ,", "expected an expression"),
+        (".org 4; .long 1; .org 4", "4 bytes back"),
+        (".byte 1; .text; .org a; .data; a: .byte 1", "current section"),
+        (".comm x, 4", "common symbols"),
+        (".nops 6", "whole number"),
+        (".octa x", "no number"),
+        (".float 1.0, two", "no number of this size"),
+        (".half 70000.0", "no number of this size"),
+        ('.incbin "nowhere.bin"', "no file nowhere.bin"),
+        (".fail 3", "was reached"),
+        (".sleb128 a; a:", "known here"),
         (".byte 1 2", "expected `,`"),
         (".align 3", "not a power of two"),
         (".align 131072", "not in 0..65536"),
@@ -210,6 +222,58 @@ def test_code_padding_is_nops(words: Words) -> None:
 
 def test_compiler_bookkeeping_is_skipped(words: Words) -> None:
     assert words('.file "a.c"\n.cfi_startproc\nnop\n.cfi_endproc\n.ident "x"\n.addrsig') == [0x19E00000]
+
+
+def test_bookkeeping_of_listings_is_skipped(words: Words) -> None:
+    assert words('.title "a"\n.version "1"\n.protected f\n.func f\nf: nop\n.endfunc\n.end\nrubbish') == [
+        0x19E00000
+    ]
+
+
+def test_sections_of_one_name_kept_apart() -> None:
+    item = assemble(
+        '.section .text,"ax",@progbits,unique,1\nnop\n.section .text,"ax",@progbits,unique,2\nnop\nnop\n'
+        '.section .text,"ax",@progbits,unique,1\nnop\nnop\n.section .g,"aG",@progbits,sig,comdat\n.byte 1\n'
+        '.section .h,"a?",@progbits\n.byte 2\n.section .i,"awR",@init_array\n.byte 3\n'
+    )
+    assert [(s.name, s.size) for s in item.sections] == [
+        (".text", 12), (".text", 8), (".g", 1), (".h", 1), (".i", 1)
+    ]  # fmt: skip
+    (group,) = item.groups
+    assert [item.sections[member].name for member in group.members] == [".g", ".h"]
+
+
+def test_reserved_symbols() -> None:
+    item = assemble(".lcomm a, 6\n.local b\n.comm b, 20, 32\n.data\n.long a, b\n")
+    assert (item.section(".bss").size, item.section(".bss").alignment) == (52, 32)
+    found = {symbol.name: (symbol.value, symbol.size, symbol.type) for symbol in item.symbols if symbol.name}
+    assert found == {"a": (0, 6, "object"), "b": (32, 20, "object")}
+
+
+def test_types_under_their_elf_names() -> None:
+    item = assemble('f: nop\n.type f, STT_FUNC\n.type g, "object"\ng: nop\n.type h, %notype\nh: nop\n')
+    assert [symbol.type for symbol in item.symbols if symbol.name] == ["function", "object", "notype"]
+
+
+def test_files_as_bytes(tmp_path: Path) -> None:
+    (tmp_path / "b.bin").write_bytes(bytes(range(10)))
+    source = '.data\n.incbin "b.bin"\n.incbin "b.bin", 8\n.incbin "b.bin", , 2\n.incbin "b.bin",3,1\n'
+    item = assemble(source, filename=str(tmp_path / "k.S"))
+    assert item.section(".data").data == bytes([*range(10), 8, 9, 0, 1, 3])
+
+
+def test_warnings_reach_the_image(words: Words) -> None:
+    item = assemble('#warning one\n.warning "two"\n.fail 600\nnop\n', filename="k.S")
+    assert item.warnings == ("k.S:1: one", "k.S:2: two", "k.S:3: `.fail 600` was reached")
+    assert link([item]).warnings == item.warnings
+    assert words(".nops 8\n") == [0x19E00000] * 2
+
+
+def test_numbers_with_a_point_have_the_format_of_their_size() -> None:
+    assert data(".half 1.5, -2.0, 1.5h\n.long 1.5\n.quad -0.1") == struct.pack(
+        "<3efd", 1.5, -2, 1.5, 1.5, -0.1
+    )
+    assert data(".float16 0.1, 1e-3, -inf") == struct.pack("<3e", 0.1, 1e-3, float("-inf"))
 
 
 def test_defines() -> None:

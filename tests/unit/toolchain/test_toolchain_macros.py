@@ -55,6 +55,15 @@ def data(source: str) -> list[int]:
         (".macro M a\n.ifb \\a\n.byte 1\n.else\n.byte 2\n.endif\n.endm\nM\nM 5", [1, 2]),
         (".ifeq 0\n.byte 1\n.endif\n.ifgt 1\n.byte 2\n.endif\n.iflt 1\n.byte 3\n.endif", [1, 2]),
         ("a: .byte 1, 2, 3\n.if (. - a) & 7\n.byte 9\n.endif", [1, 2, 3, 9]),
+        (".macro M\n.byte \\+\n.endm\n.macro N\n.endm\nM\nN\nM\n.rept 2\n.byte \\+\n.endr", [0, 1, 0, 1]),
+        (".altmacro\n.macro M a\nLOCAL l, m\nl: .byte a\nm: .byte m-l\n.endm\nM 3\nM 4", [3, 1, 4, 1]),
+        (".altmacro\n.macro M s\n.ascii \"s&s\"\n.endm\nM <a, !<b!!>\nM 'c d'", list(b"a, <b!a, <b!c dc d")),
+        (".altmacro\n.macro M a b\n.byte a, b\n.endm\nM %1+2*3 b=%(4)\nM b=<5,6> a=7", [7, 4, 7, 5, 6]),
+        (
+            ".altmacro\n.macro M r\n.set x&r, 5\n.byte x&r&, \\r\n.endm\nM 1\n.noaltmacro\n.byte 1&3",
+            [5, 1, 1],
+        ),
+        (".altmacro\n.irp x, 1, <2, 3>\n.byte x\n.endr", [1, 2, 3]),
         # Nothing inside a branch that is off may matter, faults included.
         (".if 0\nnonsense here\n.byte 999\nlabel: .error\n.macro X\n.if\n.endm\n.endif\nlabel: .byte 1", [1]),
     ],
@@ -67,6 +76,9 @@ def test_expansion(text: str, expected: list[int]) -> None:
     ("text", "message"),
     [
         (".macro M a\n.endm\nM 1, 2", "takes 1 argument"),
+        (".altmacro\n.macro M a\n.endm\nM <1", "no closing >"),
+        (".altmacro\n.macro M a\n.endm\nM %x", "only after linking"),
+        (".altmacro on", "unexpected `on`"),
         (".macro M a:req\n.endm\nM", "needs an argument for a"),
         (".macro M a a\n.endm", "given twice"),
         (".macro M\n.endm\n.macro M\n.endm", "already defined"),

@@ -54,6 +54,76 @@ def test_conditions(condition: str, expected: bool) -> None:
     assert lines(source) == ["yes" if expected else "no"]
 
 
+VARIABLE = """#define V(a, ...) a | __VA_ARGS__ | __VA_OPT__(x a, y) | a , ## __VA_ARGS__ ;
+#define N(a, r...) a, ##r : r
+#define I(x) #x
+#define J(...) I(__VA_ARGS__)
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["V(1)", "V(1, 2, (3, 4))", "V()", "N(1)", "N(1, 2, 3)", "J(a  b)", "V(V(1, 2), N(3))"],
+)
+@pytest.mark.skipif(GCC is None, reason="no gcc to compare with")
+def test_variable_arguments_are_gccs(text: str) -> None:
+    command = [str(GCC), "-E", "-P", "-x", "assembler-with-cpp", "-"]
+    done = subprocess.run(command, input=f"{VARIABLE}{text}\n", capture_output=True, text=True, check=True)
+    assert "".join(preprocess(f"{VARIABLE}{text}\n").text.split()) == "".join(done.stdout.split())
+
+
+def test_an_option_that_is_never_closed_is_told() -> None:
+    with pytest.raises(AssemblyFaults, match="never closed"):
+        preprocess("#define V(a, ...) __VA_OPT__(a\nV(1)\n")
+
+
+def test_macros_that_are_always_there() -> None:
+    source = (
+        "#define HERE __LINE__\n#define U(x) x##__COUNTER__ __COUNTER__\n\nHERE __FILE__ U(a) __COUNTER__\n"
+    )
+    assert lines(source, filename="k.S") == ['4 "k.S" a__COUNTER__ 0 1']
+    assert text_words(".if __IPU_ARCH_VERSION__ == 21\n.long __LINE__\n.endif\n") == [2]
+
+
+def test_stated_lines_are_where_faults_are() -> None:
+    source = '#line 40 "other.S"\n.long __LINE__\n#define wrong oops\nwrong $m0\n'
+    with pytest.raises(AssemblyFaults) as caught:
+        assemble(source, filename="k.S")
+    (fault,) = caught.value.diagnostics
+    assert (fault.filename, fault.line) == ("other.S", 42)
+    assert text_words("# 7 is a comment\n#define A 1\n# line up\n.long A, __LINE__\n") == [1, 4]
+
+
+def test_a_preprocessed_file_knows_its_lines() -> None:
+    source = '# 1 "k.S"\n# 1 "<built-in>" 1\n# 8 "deep/f.h" 1\nnop\n# 5 "k.S" 2\n\noops\n'
+    with pytest.raises(AssemblyFaults) as caught:
+        assemble(source, filename="k.i")
+    assert [(item.filename, item.line) for item in caught.value.diagnostics] == [("k.S", 6)]
+
+
+def test_files_can_be_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    (tmp_path / "one/f.h").write_text("#include_next <f.h>\nfirst\n")
+    (tmp_path / "two/f.h").write_text("second\n#warning careful there\n")
+    source = """#if __has_include("f.h") && __has_include(<arch/gc_tile_defines.h>) && !__has_include(<g.h>)
+#include "f.h"
+#endif
+#if !defined(__has_include)
+no
+#elifndef A
+yes
+#elifdef B
+no
+#endif
+"""
+    done = preprocess(source, filename="k.S", include_dirs=[tmp_path / "one", tmp_path / "two"])
+    assert done.text.split() == ["second", "first", "yes"]
+    assert done.warnings == (f"{tmp_path / 'two/f.h'}:2: careful there",)
+    with pytest.raises(AssemblyFaults, match="in parentheses"):
+        preprocess("#if __has_include\n#endif\n")
+
+
 def test_branches_and_undef() -> None:
     guard = "#ifndef a_h\n#define a_h\nonce\n#endif // a_h\n#ifdef a_h\ntwice\n#undef a_h\n#endif\n"
     assert lines(guard + guard) == ["once", "twice", "once", "twice"]

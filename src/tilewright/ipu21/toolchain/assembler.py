@@ -15,18 +15,18 @@ from .control import BRANCHES, COLLECTORS, CONDITIONS, call_macro, run_control
 from .diagnostics import MAXIMUM_FAULTS, AssemblyFaults, Diagnostic, SourceFault, did_you_mean
 from .directives import Arguments, default_flags, run_directive
 from .emission import Emitter
-from .expressions import Address, Value
+from .expressions import Address, ExpressionParser, Value, evaluate
 from .instructions import Instruction, read_instruction
 from .lexer import Token, tokenise
-from .macros import MAXIMUM_NESTING, MAXIMUM_STATEMENTS, Macro
+from .macros import MAXIMUM_NESTING, MAXIMUM_STATEMENTS, Evaluate, Macro
 from .matching import all_mnemonics, readings
 from .object_builder import build_object
 from .objects import ObjectFile
 from .operands import Written, parse_operands
-from .preprocess import Preprocessed, needs_preprocessing, preprocess
+from .preprocess import Preprocessed, from_marked, is_marked, needs_preprocessing, preprocess
 from .settling import check_repeat, settle_code, settle_data
 from .statements import CutFault, Expansion, Statement, cut_statements
-from .symbols import Section, Symbol, SymbolTable, here
+from .symbols import MAXIMUM_SECTION_BYTES, Section, Symbol, SymbolTable, here
 
 CONTROL_WORDS = frozenset(
     (*CONDITIONS, *BRANCHES, *COLLECTORS, ".endm", ".endmacro", ".endr", ".exitm", ".purgem")
@@ -141,6 +141,10 @@ class Assembler:
         self.conditions = Conditions()
         self.macros: dict[str, Macro] = {}
         self.macro_calls = 0
+        self.calls_of: dict[str, int] = {}
+        self.alternate: Evaluate | None = None
+        self._locals = 0
+        self.warnings: list[str] = []
         self.sizes: list[tuple[Symbol, Statement, int]] = []
         self.scope = _Scope(self)
         self._bundle: _Bundle | None = None
@@ -181,6 +185,59 @@ class Assembler:
         self.report_cuts(faults, None)
         self.push(statements, statement, macro=False)
 
+    def found(self, wanted: str, statement: Statement, place: int) -> Path:
+        """A file named in the source: beside the file that names it, or in an include folder.
+
+        Raises SourceFault.
+        """
+        home = Path(self.origin(statement.line)[0]).parent
+        for folder in (home, *self.include_dirs):
+            if (folder / wanted).is_file():
+                return folder / wanted
+        raise SourceFault(f"there is no file {wanted}", place, hint="give its folder with -I")
+
+    def warn(self, text: str, statement: Statement) -> None:
+        """Tell the user something that is no fault."""
+        name, line = self.origin(statement.line)
+        self.warnings.append(f"{name}:{line}: {text}")
+
+    def move_to(self, target: Value, fill: int, place: int) -> None:
+        """Go on at an offset of the current section, or an address in it. Raises SourceFault."""
+        value = evaluate(target)
+        if isinstance(value, Address):
+            if value.symbol.section is not self.section:
+                raise SourceFault("the place must be in the current section", place)
+            value = value.symbol.offset + value.addend
+        count = value - self.section.offset
+        if count < 0:
+            raise SourceFault(f"the place is {-count} bytes back", place, hint="bytes cannot be taken back")
+        if count > MAXIMUM_SECTION_BYTES:
+            raise SourceFault(
+                f"section {self.section.name} grows beyond {MAXIMUM_SECTION_BYTES} bytes", place
+            )
+        self.section.append(bytes([fill & 0xFF]) * count)
+
+    def stop_reading(self) -> None:
+        """Nothing of the source is read any more; conditions that are open are not missed."""
+        self.conditions.cut_to(0)
+        self._frames.clear()
+
+    def evaluated(self, text: str, start: int) -> tuple[str, int]:
+        """The number an expression stands for, in decimal, and the position behind it: `%` of `.altmacro`.
+
+        Raises SourceFault.
+        """
+        parser = ExpressionParser(tokenise(text, start), 0, self.scope)
+        value = evaluate(parser.parse())
+        if not isinstance(value, int):
+            raise SourceFault("the value is known only after linking", start)
+        return str(value), parser.tokens[parser.index].offset
+
+    def fresh_local(self) -> str:
+        """A name for `LOCAL` that the source cannot write."""
+        self._locals += 1
+        return f".LL{self._locals:04x}$"
+
     def enter(self, section: Section) -> None:
         self.previous, self.section = self.section, section
 
@@ -215,7 +272,7 @@ class Assembler:
         depth = 1
         for index in range(frame.index, len(frame.statements)):
             match = _HEAD.match(frame.statements[index].text)
-            head = match.group(1) if match else ""
+            head = match.group(1).lower() if match else ""
             if head in openers:
                 depth += 1
             elif head in closers:
@@ -330,12 +387,13 @@ class Assembler:
                     raise SourceFault(f"unexpected {rest[0]!r}", len(text) - len(rest))
             return
         start = match.end()
-        if word[0] == ".":
-            if word in CONTROL_WORDS:
-                run_control(self, word, text, match.end(1), statement)
+        if word[0] == "." and mark is None:
+            # Directives are known in any case of letters (GNU).
+            if word.lower() in CONTROL_WORDS:
+                run_control(self, word.lower(), text, match.end(1), statement)
                 return
-            if active and mark is None:
-                run_directive(self, word, text, start, statement)
+            if active and word not in self.macros:
+                run_directive(self, word.lower(), text, start, statement)
                 return
         if not active:
             return
@@ -343,7 +401,10 @@ class Assembler:
             arguments = Arguments(self, text, start)
             value = arguments.expression()
             arguments.finish()
-            self.assign(word, value, statement)
+            if word == ".":
+                self.move_to(value, 0, start)
+            else:
+                self.assign(word, value, statement)
             return
         macro = self.macros.get(word)
         if macro is not None:
@@ -488,7 +549,7 @@ def assemble(
     source: str,
     *,
     filename: str = "<string>",
-    defines: Mapping[str, int] | None = None,
+    defines: Mapping[str, int | str] | None = None,
     include_dirs: Sequence[str | Path] = (),
     preprocessed: Preprocessed | None = None,
 ) -> ObjectFile:
@@ -503,10 +564,10 @@ def assemble(
         source: text; comments are `#`, `//` and `/* */`.
         filename: shown in messages and kept as the object's name; its folder is searched first by `#include`
             and `.include`.
-        defines: names with values, as if `.set` and `#define` stood at the top.
+        defines: names with values, as if `.set` and `#define` stood at the top; texts for `#define` alone.
         include_dirs: further folders for `#include` and `.include`.
         preprocessed: the source after an outside preprocessor. Without it the built-in one is used for a
-            source with preprocessor lines.
+            source with preprocessor lines, and line markers (`# 12 "file"`) say where lines are from.
 
     Raises:
         AssemblyFaults (an AssemblyError): every fault of the source, up to a limit, with line, column and
@@ -516,7 +577,12 @@ def assemble(
     values = dict(defines or {})
     if preprocessed is None and needs_preprocessing(source):
         preprocessed = preprocess(source, filename=filename, include_dirs=folders, defines=values)
+    elif preprocessed is None and is_marked(source):
+        preprocessed = from_marked(source, filename)
+    numbers = {name: value for name, value in values.items() if isinstance(value, int)}
     if preprocessed is None:
-        return Assembler(source, filename, values, include_dirs=folders).run()
-    origins = preprocessed.origins
-    return Assembler(preprocessed.text, filename, values, origins=origins, include_dirs=folders).run()
+        return Assembler(source, filename, numbers, include_dirs=folders).run()
+    origins, warnings = preprocessed.origins, preprocessed.warnings
+    assembler = Assembler(preprocessed.text, filename, numbers, origins=origins, include_dirs=folders)
+    assembler.warnings += warnings
+    return assembler.run()

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from .diagnostics import SourceFault
 from .directives import Arguments
 from .expressions import evaluate
-from .macros import MAXIMUM_STATEMENTS, Macro, bind_arguments, expand, parse_parameters, split_arguments
+from .macros import (
+    MAXIMUM_STATEMENTS,
+    Call,
+    Macro,
+    bind_arguments,
+    expand,
+    parse_parameters,
+    split_arguments,
+)
 from .statements import Expansion, Statement
 
 if TYPE_CHECKING:
@@ -27,13 +35,16 @@ _COMPARISONS: dict[str, Callable[[int], bool]] = {
     ".iflt": lambda value: value < 0,
     ".ifle": lambda value: value <= 0,
 }
-CONDITIONS = frozenset((*_COMPARISONS, ".ifdef", ".ifndef", ".ifnotdef", ".ifc", ".ifnc", ".ifb", ".ifnb"))
+_DEFINED = frozenset((".ifdef", ".ifndef", ".ifnotdef"))
+_TEXTS = frozenset((".ifc", ".ifnc"))
+_STRINGS = frozenset((".ifeqs", ".ifnes"))
+_BLANK = frozenset((".ifb", ".ifnb"))
+CONDITIONS = frozenset((*_COMPARISONS, *_DEFINED, *_TEXTS, *_STRINGS, *_BLANK))
 BRANCHES = frozenset((".else", ".elseif", ".endif"))
+_REPETITIONS = frozenset((".rept", ".rep", ".irp", ".irpc"))
 COLLECTORS = {
     ".macro": (frozenset((".macro",)), frozenset((".endm", ".endmacro"))),
-    ".rept": (frozenset((".rept", ".irp", ".irpc")), frozenset((".endr",))),
-    ".irp": (frozenset((".rept", ".irp", ".irpc")), frozenset((".endr",))),
-    ".irpc": (frozenset((".rept", ".irp", ".irpc")), frozenset((".endr",))),
+    **dict.fromkeys(_REPETITIONS, (_REPETITIONS, frozenset((".endr",)))),
 }
 _ENDS = {".endm": ".macro", ".endmacro": ".macro", ".endr": ".rept or .irp"}
 
@@ -43,15 +54,19 @@ def condition_of(assembler: Assembler, word: str, text: str, start: int) -> bool
     # A directive may be followed by a comma (known: published kernels do it).
     start += len(text[start:]) - len(text[start:].lstrip(" \t,"))
     rest = text[start:].strip()
-    if word in (".ifb", ".ifnb"):
+    if word in _BLANK:
         return (not rest.strip('"')) == (word == ".ifb")
-    if word in (".ifc", ".ifnc"):
-        parts = split_arguments(text, start)
-        if len(parts) > 2:
-            raise SourceFault(f"`{word}` compares two texts", start)
-        texts = [part for part, _ in parts] + [""] * (2 - len(parts))
-        return (texts[0].strip().strip("'") == texts[1].strip().strip("'")) == (word == ".ifc")
-    if word in (".ifdef", ".ifndef", ".ifnotdef"):
+    if word in _TEXTS:
+        first, second = _two_texts(text, start)
+        return (first == second) == (word == ".ifc")
+    if word in _STRINGS:
+        strings = Arguments(assembler, text, start)
+        left = strings.string()
+        strings.comma()
+        right = strings.string()
+        strings.finish()
+        return (left == right) == (word == ".ifeqs")
+    if word in _DEFINED:
         symbol = assembler.symbols.symbols.get(rest)
         return (symbol is not None and symbol.defined) == (word == ".ifdef")
     arguments = Arguments(assembler, text, start)
@@ -65,6 +80,28 @@ def condition_of(assembler: Assembler, word: str, text: str, start: int) -> bool
             )
         value = value_now
     return _COMPARISONS[word](value)
+
+
+_TEXT = re.compile(r"""\s*('[^']*'|(?:"(?:\\.|[^"\\])*"|[^,"])*)""")
+
+
+def _two_texts(text: str, start: int) -> tuple[str, str]:
+    """What `.ifc` compares: up to the first comma and the rest; single quotes keep what is between them."""
+    match = _TEXT.match(text, start)
+    end = match.end() if match is not None else start
+    comma = text[end:].lstrip()
+    if comma and comma[0] != ",":
+        # Blanks alone separate them as well (known: published kernels do it).
+        parts = split_arguments(text, start)
+        if len(parts) != 2:
+            raise SourceFault("two texts are compared", start, hint="put a comma between them")
+        return parts[0][0], parts[1][0]
+    return _bare(text[start:end]), _bare(comma[1:])
+
+
+def _bare(text: str) -> str:
+    text = text.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
 
 
 def run_control(assembler: Assembler, word: str, text: str, start: int, statement: Statement) -> bool:
@@ -110,6 +147,7 @@ def run_control(assembler: Assembler, word: str, text: str, start: int, statemen
         name = text[start:].strip()
         if assembler.macros.pop(name, None) is None:
             raise SourceFault(f"there is no macro {name}", start)
+        assembler.calls_of.pop(name, None)
         return True
     return False
 
@@ -121,15 +159,19 @@ def _define(assembler: Assembler, text: str, start: int, body: list[Statement]) 
     name = match.group(1)
     if name in assembler.macros:
         raise SourceFault(f"macro {name} is already defined", match.start(1), hint="use .purgem first")
-    assembler.macros[name] = Macro(name, parse_parameters(text, match.end()), tuple(body))
+    parameters = parse_parameters(text, match.end(), assembler.alternate)
+    assembler.macros[name] = Macro(name, parameters, tuple(body))
 
 
 def call_macro(assembler: Assembler, macro: Macro, text: str, start: int, statement: Statement) -> None:
     """Queue the expansion of a macro call. Raises SourceFault for wrong arguments."""
-    bound = bind_arguments(macro, text, start)
+    bound = bind_arguments(macro, text, start, assembler.alternate)
+    count = assembler.calls_of.get(macro.name, 0)
+    assembler.calls_of[macro.name] = count + 1
     serial = assembler.macro_calls
     assembler.macro_calls += 1
-    statements, faults = expand(macro.body, bound, serial, Expansion(f"macro {macro.name}", statement))
+    call = Call(bound, serial, count, assembler.fresh_local if assembler.alternate else None)
+    statements, faults = expand(macro.body, call, Expansion(f"macro {macro.name}", statement))
     assembler.report_cuts(faults, statement)
     assembler.push(statements, statement, macro=True)
 
@@ -138,7 +180,7 @@ def _repeat(
     assembler: Assembler, word: str, text: str, start: int, body: list[Statement], statement: Statement
 ) -> None:
     rounds: list[dict[str, str]]
-    if word == ".rept":
+    if word in (".rept", ".rep"):
         arguments = Arguments(assembler, text, start)
         count = arguments.number("the number of repetitions", 0, MAXIMUM_STATEMENTS)
         arguments.finish()
@@ -149,14 +191,17 @@ def _repeat(
         match = _NAME.match(text, start)
         if match is None:
             raise SourceFault("expected a parameter name", start)
-        values = [value for value, _ in split_arguments(text, match.end())]
+        values = [value for value, _ in split_arguments(text, match.end(), assembler.alternate)]
         if word == ".irpc":
             values = list("".join(values))
-        rounds = [{match.group(1): value} for value in values]
+        # Without values the body counts once, with nothing in the name's place (GNU).
+        rounds = [{match.group(1): value} for value in values or [""]]
     statements: list[Statement] = []
-    for replacements in rounds:
+    fresh = assembler.fresh_local if assembler.alternate else None
+    for count, replacements in enumerate(rounds):
         # `\@` belongs to the enclosing macro call, whose number was put in already.
-        expanded, faults = expand(body, replacements, assembler.macro_calls, Expansion(word, statement))
+        call = Call(replacements, assembler.macro_calls, count, fresh)
+        expanded, faults = expand(body, call, Expansion(word, statement))
         assembler.report_cuts(faults, statement)
         statements += expanded
     assembler.push(statements, statement, macro=False)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import TYPE_CHECKING
 
+from ...errors import UsageError
+from ...files import read_file
 from .diagnostics import SourceFault
 from .directives import Arguments, Handler
+from .emission import pack
+from .leb128 import leb128
+from .lexer import float_value, number_value
+from .objects import CODE_FILL
 from .symbols import MAXIMUM_SECTION_BYTES
 
 if TYPE_CHECKING:
@@ -14,38 +21,65 @@ if TYPE_CHECKING:
     from .statements import Statement
 
 
+_FLONUM = re.compile(r"\A0[fFdDeErRhH](?=[-+.\d])")
+"""Prefix of a floating-point number in the GNU assembler; its letter means nothing."""
+_FLOAT_SIZES = {2: "<e", 4: "<f", 8: "<d"}
+
+
 def _integers(size: int) -> Handler:
+    """Numbers and addresses; a number with a point has the floating-point format of the size."""
+
     def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-        if arguments.at_end:
-            raise SourceFault("expected a value", arguments.token.offset)
-        while True:
+        while not arguments.at_end:
             place = arguments.token.offset
-            assembler.emitter.emit_value(assembler.section, size, arguments.expression(), place, statement)
+            pointed = _pointed(arguments) if size in _FLOAT_SIZES else None
+            if pointed is not None:
+                assembler.section.append(_packed(_FLOAT_SIZES[size], pointed, place))
+            else:
+                value = arguments.expression()
+                assembler.emitter.emit_value(assembler.section, size, value, place, statement)
             if arguments.at_end:
                 return
             arguments.comma()
+            if arguments.at_end:
+                raise SourceFault("expected a value", arguments.token.offset)
 
     return handler
 
 
-def _floats(code: str) -> Handler:
+def _pointed(arguments: Arguments) -> str | None:
+    """The text of an argument that is nothing but a number with a point and without a suffix, now read."""
+    tokens, index = arguments.tokens, arguments.index
+    signed = tokens[index].text in ("-", "+")
+    token = tokens[index + signed]
+    if token.kind != "float" or token.text[-1] in "hf" or tokens[index + signed + 1].text not in ("", ","):
+        return None
+    arguments.index = index + signed + 1
+    return (tokens[index].text if signed else "") + token.text
+
+
+def _packed(code: str, text: str, place: int) -> bytes:
+    """A floating-point number in the format `code` of struct. Raises SourceFault."""
+    sign = -1.0 if text.startswith("-") else 1.0
+    body = _FLONUM.sub("", text.lstrip("+-").strip())
+    if body[:1] in ("-", "+"):  # behind a GNU prefix
+        sign, body = (-sign if body[0] == "-" else sign), body[1:]
+    try:
+        return struct.pack(
+            code, sign * (float_value(body) if body[-1:] not in "uUlL" else number_value(body))
+        )
+    except (ValueError, OverflowError):
+        raise SourceFault(f"{text.strip()} is no number of this size", place) from None
+
+
+def _floats(size: int) -> Handler:
     def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-        while True:
-            sign = -1.0 if arguments.accept("-") else 1.0
-            token = arguments.token
-            if token.kind not in ("float", "number", "name"):
-                raise SourceFault("expected a number", token.offset)
-            arguments.index += 1
-            try:
-                data = struct.pack(
-                    code, sign * float(token.text.rstrip("f") if token.kind == "float" else token.text)
-                )
-            except (ValueError, OverflowError):
-                raise SourceFault(f"{token.text} is no number of this size", token.offset) from None
-            assembler.section.append(data)
-            if arguments.at_end:
-                return
-            arguments.comma()
+        # Read as text: some of its numbers are no tokens of expressions, such as 0f-1.5.
+        place = arguments.start
+        for text in arguments.text[place:].split(","):
+            lead = len(text) - len(text.lstrip())
+            assembler.section.append(_packed(_FLOAT_SIZES[size], text.strip(), place + lead))
+            place += len(text) + 1
 
     return handler
 
@@ -81,16 +115,56 @@ def _fill(assembler: Assembler, arguments: Arguments, statement: Statement) -> N
     assembler.section.append((value & ((1 << 8 * size) - 1)).to_bytes(size, "little") * count)
 
 
-def _uleb128(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-    value = arguments.number("the value", 0, (1 << 64) - 1)
+def _leb128(signed: bool) -> Handler:
+    def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+        while True:
+            least, most = (-(1 << 63), (1 << 63) - 1) if signed else (0, (1 << 64) - 1)
+            assembler.section.append(leb128(arguments.number("the value", least, most), signed=signed))
+            if arguments.at_end:
+                return
+            arguments.comma()
+
+    return handler
+
+
+def _large(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    """`.octa`: numbers of 16 bytes, which are no expressions."""
+    place = arguments.start
+    for text in arguments.text[place:].split(","):
+        word = text.strip()
+        try:
+            value = number_value(word.lstrip("-"))
+        except ValueError:
+            raise SourceFault(f"{word!r} is no number", place) from None
+        assembler.section.append(pack(-value if word.startswith("-") else value, 16, place))
+        place += len(text) + 1
+
+
+def _include_bytes(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    place = arguments.token.offset
+    wanted = arguments.string().decode()
+    skip, count = 0, MAXIMUM_SECTION_BYTES
+    if arguments.accept(","):
+        if arguments.token.text != ",":
+            skip = arguments.number("the bytes to skip", 0, MAXIMUM_SECTION_BYTES)
+        if arguments.accept(","):
+            count = arguments.number("the bytes to take", 0, MAXIMUM_SECTION_BYTES)
     arguments.finish()
-    out = bytearray()
-    while True:
-        low, value = value & 0x7F, value >> 7
-        out.append(low | (0x80 if value else 0))
-        if not value:
-            break
-    assembler.section.append(bytes(out))
+    path = assembler.found(wanted, statement, place)
+    try:
+        data = read_file(path, limit=MAXIMUM_SECTION_BYTES)
+    except UsageError as error:
+        raise SourceFault(f"cannot read {path}: {error}", place) from None
+    assembler.section.append(data[skip : skip + count])
+
+
+def _nops(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    place = arguments.token.offset
+    count = arguments.number("the size", 0, MAXIMUM_SECTION_BYTES)
+    arguments.finish()
+    if count % 4:
+        raise SourceFault(f"{count} bytes are no whole number of instructions", place)
+    assembler.section.append(CODE_FILL.to_bytes(4, "little") * (count // 4))
 
 
 DATA_HANDLERS: dict[str, Handler] = {
@@ -98,11 +172,16 @@ DATA_HANDLERS: dict[str, Handler] = {
     **dict.fromkeys((".short", ".half", ".hword", ".2byte"), _integers(2)),
     **dict.fromkeys((".long", ".word", ".int", ".4byte"), _integers(4)),
     **dict.fromkeys((".quad", ".8byte"), _integers(8)),
-    **dict.fromkeys((".float", ".single"), _floats("<f")),
-    ".double": _floats("<d"),
+    ".octa": _large,
+    **dict.fromkeys((".float16", ".hfloat"), _floats(2)),
+    **dict.fromkeys((".float", ".single"), _floats(4)),
+    ".double": _floats(8),
     ".ascii": _strings(b""),
-    **dict.fromkeys((".asciz", ".string"), _strings(b"\0")),
+    **dict.fromkeys((".asciz", ".string", ".string8"), _strings(b"\0")),
     **dict.fromkeys((".space", ".skip", ".zero"), _space),
     ".fill": _fill,
-    ".uleb128": _uleb128,
+    ".nops": _nops,
+    ".incbin": _include_bytes,
+    ".uleb128": _leb128(signed=False),
+    ".sleb128": _leb128(signed=True),
 }

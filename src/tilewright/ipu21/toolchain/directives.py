@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import UsageError
@@ -12,7 +11,7 @@ from ...files import read_file
 from .diagnostics import SourceFault, did_you_mean
 from .expressions import ExpressionParser, Value
 from .lexer import Token, string_bytes, tokenise
-from .symbols import Section, Symbol
+from .symbols import MAXIMUM_SECTION_BYTES, Section, Symbol
 
 if TYPE_CHECKING:
     from .assembler import Assembler
@@ -102,6 +101,11 @@ DEFAULTS: tuple[tuple[str, str, str], ...] = (
 _FLAG_FAULTS = {
     "T": "thread-local sections are not supported",
 }
+_KINDS = {
+    **dict.fromkeys(("progbits", "note", "init_array", "fini_array", "preinit_array"), "progbits"),
+    "nobits": "nobits",
+}
+_FLAGS = "awxMSGoR?"
 _SECTION_NAME = re.compile(r'\s*(?:"([^"]+)"|([^\s,"]+))\s*')
 
 
@@ -123,25 +127,26 @@ def read_section(assembler: Assembler, text: str, start: int) -> Section:
     flags: str | None = None
     kind: str | None = None
     group: str | None = None
+    unique = ""
     if arguments.accept(","):
         place = arguments.token.offset
         letters = arguments.string().decode()
         for letter in letters:
             if letter in _FLAG_FAULTS:
                 raise SourceFault(_FLAG_FAULTS[letter], place)
-            if letter not in "awxMSGo":
+            if letter not in _FLAGS:
                 raise SourceFault(f"unknown section flag {letter!r}", place, hint="a, w and x are known")
         flags = "".join(letter for letter in "awx" if letter in letters)
         if arguments.accept(","):
             if not (arguments.accept("@") or arguments.accept("%")):
                 raise SourceFault("expected @progbits or @nobits", arguments.token.offset)
             place = arguments.token.offset
-            kind = arguments.name()
-            if kind not in ("progbits", "nobits", "note"):
+            written = arguments.name()
+            kind = _KINDS.get(written)
+            if kind is None:
                 raise SourceFault(
-                    f"unknown section type @{kind}", place, hint="@progbits and @nobits are known"
+                    f"unknown section type @{written}", place, hint="@progbits and @nobits are known"
                 )
-            kind = "progbits" if kind == "note" else kind
             if arguments.token.text == "," and "M" in letters:
                 arguments.comma()
                 arguments.number("the entry size", 0, 1 << 20)  # merging is an optimisation nobody needs here
@@ -151,8 +156,11 @@ def read_section(assembler: Assembler, text: str, start: int) -> Section:
                 arguments.name()
             if "G" in letters:
                 group = _read_group(arguments)
+            unique = _read_unique(arguments)
+        if "?" in letters:
+            group = assembler.section.group
     arguments.finish()
-    key = name if group is None else f"{name}\0{group}"
+    key = "\0".join((name, group or "", unique)) if group is not None or unique else name
     section = assembler.sections.get(key)
     if section is None:
         usual_flags, usual_kind = default_flags(name)
@@ -172,6 +180,18 @@ def _read_group(arguments: Arguments) -> str:
         if arguments.name() != "comdat":
             raise SourceFault("expected `comdat`", place)
     return name
+
+
+def _read_unique(arguments: Arguments) -> str:
+    """The number of `unique,N`, which keeps a section apart from others of its name; empty without it."""
+    if arguments.at_end:
+        return ""
+    arguments.comma()
+    place = arguments.token.offset
+    if arguments.name() != "unique":
+        raise SourceFault("expected `unique`", place)
+    arguments.comma()
+    return str(arguments.number("the number", 0, 1 << 32))
 
 
 def _section(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
@@ -256,7 +276,11 @@ def _hidden(assembler: Assembler, arguments: Arguments, statement: Statement) ->
         arguments.comma()
 
 
-_SYMBOL_TYPES = {"function": "function", "object": "object", "notype": "notype"}
+_SYMBOL_TYPES = {
+    **dict.fromkeys(("function", "STT_FUNC"), "function"),
+    **dict.fromkeys(("object", "STT_OBJECT", "gnu_unique_object"), "object"),
+    **dict.fromkeys(("notype", "STT_NOTYPE"), "notype"),
+}
 
 
 def _type(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
@@ -267,15 +291,17 @@ def _type(assembler: Assembler, arguments: Arguments, statement: Statement) -> N
 
 
 def _read_type(arguments: Arguments, symbol: Symbol) -> None:
-    if not (arguments.accept("@") or arguments.accept("%")) and arguments.token.kind != "string":
-        raise SourceFault("expected @function or @object", arguments.token.offset)
+    marked = arguments.accept("@") or arguments.accept("%") or arguments.token.kind == "string"
     place = arguments.token.offset
-    kind = arguments.name()
-    if kind not in _SYMBOL_TYPES:
+    written = arguments.name()
+    if not marked and not written.startswith("STT_"):
+        raise SourceFault("expected @function or @object", place)
+    kind = _SYMBOL_TYPES.get(written)
+    if kind is None:
         raise SourceFault(
-            f"unknown symbol type @{kind}", place, hint="@function, @object and @notype are known"
+            f"unknown symbol type @{written}", place, hint="@function, @object and @notype are known"
         )
-    symbol.type = _SYMBOL_TYPES[kind]
+    symbol.type = kind
 
 
 def _size(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
@@ -305,7 +331,9 @@ def _equiv(assembler: Assembler, arguments: Arguments, statement: Statement) -> 
     assembler.assign(name, value, statement)
 
 
-def _align(power: bool) -> Handler:
+def _align(power: bool, width: int = 1) -> Handler:
+    """`width` is the number of bytes in the fill value."""
+
     def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
         place = arguments.token.offset
         value = arguments.number("the alignment", 0, 16 if power else MAXIMUM_ALIGNMENT)
@@ -316,11 +344,13 @@ def _align(power: bool) -> Handler:
         most: int | None = None
         if arguments.accept(","):
             if arguments.token.text != ",":
-                fill = arguments.number("the fill byte", -128, 255) if not arguments.at_end else None
+                least, most_fill = -(1 << 8 * width - 1), (1 << 8 * width) - 1
+                fill = arguments.number("the fill", least, most_fill) if not arguments.at_end else None
             if arguments.accept(","):
                 most = arguments.number("the most bytes to fill", 0, MAXIMUM_ALIGNMENT)
         arguments.finish()
-        assembler.emitter.align(assembler.section, alignment, fill, most)
+        pattern = None if fill is None else (fill % (1 << 8 * width)).to_bytes(width, "little")
+        assembler.emitter.align(assembler.section, alignment, pattern, most)
 
     return handler
 
@@ -331,29 +361,80 @@ def _error(assembler: Assembler, arguments: Arguments, statement: Statement) -> 
 
 
 def _ignored(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-    """Debug and bookkeeping directives of compilers; nothing here depends on them."""
+    """Debug, listing and bookkeeping directives; nothing here depends on them."""
 
 
 def _include(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
     place = arguments.token.offset
     wanted = arguments.string().decode()
     arguments.finish()
-    home = Path(assembler.origin(statement.line)[0]).parent
-    for folder in (home, *assembler.include_dirs):
-        path = folder / wanted
-        if path.is_file():
-            try:
-                text = read_file(path, limit=SOURCE_LIMIT).decode()
-            except (UsageError, UnicodeDecodeError) as error:
-                raise SourceFault(f"cannot read {path}: {error}", place) from None
-            assembler.include(str(path), text, statement)
-            return
-    raise SourceFault(f"there is no file {wanted}", place, hint="give its folder with -I")
+    path = assembler.found(wanted, statement, place)
+    try:
+        text = read_file(path, limit=SOURCE_LIMIT).decode()
+    except (UsageError, UnicodeDecodeError) as error:
+        raise SourceFault(f"cannot read {path}: {error}", place) from None
+    assembler.include(str(path), text, statement)
 
 
-def _unsupported(what: str) -> Handler:
+def _warning(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    text = "`.warning` was reached" if arguments.at_end else arguments.string().decode(errors="replace")
+    arguments.finish()
+    assembler.warn(text, statement)
+
+
+def _fail(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    """A number below 500 is a fault, any other a warning (GNU)."""
+    value = arguments.number("the number", -(1 << 63), (1 << 63) - 1)
+    arguments.finish()
+    if value < 500:
+        raise SourceFault(f"`.fail {value}` was reached")
+    assembler.warn(f"`.fail {value}` was reached", statement)
+
+
+def _origin(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    place = arguments.token.offset
+    target = arguments.expression()
+    fill = arguments.number("the fill byte", -128, 255) if arguments.accept(",") else 0
+    arguments.finish()
+    assembler.move_to(target, fill, place)
+
+
+def _local_common(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    _reserve(assembler, arguments, statement, assembler.symbols.get(arguments.name()))
+
+
+def _common(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    place = arguments.token.offset
+    symbol = assembler.symbols.get(arguments.name())
+    if not symbol.binding_stated or symbol.binding != "local":
+        raise SourceFault(
+            "common symbols are not supported", place, hint=f"define {symbol.name} in .bss, or make it .local"
+        )
+    _reserve(assembler, arguments, statement, symbol)
+
+
+def _reserve(assembler: Assembler, arguments: Arguments, statement: Statement, symbol: Symbol) -> None:
+    """Bytes of a local symbol in .bss: its size and maybe its alignment follow."""
+    arguments.comma()
+    size = arguments.number("the size", 0, MAXIMUM_SECTION_BYTES)
+    most = arguments.number("the alignment", 1, MAXIMUM_ALIGNMENT) if arguments.accept(",") else 0
+    arguments.finish()
+    home = assembler.named_section(".bss")
+    usual = min(1 << max(size.bit_length() - 1, 0), 16)  # GNU's default
+    assembler.emitter.align(home, most or usual, None, None)
+    assembler.symbols.define_label(symbol.name, home, statement)
+    symbol.type, symbol.size = "object", size
+    home.reserve(size)
+
+
+def _end(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    assembler.stop_reading()
+
+
+def _alternate(switched_on: bool) -> Handler:
     def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-        raise SourceFault(f"{what} not supported")
+        arguments.finish()
+        assembler.alternate = assembler.evaluated if switched_on else None
 
     return handler
 
@@ -383,14 +464,29 @@ HANDLERS: dict[str, Handler] = {
     ".align": _align(power=False),
     ".balign": _align(power=False),
     ".p2align": _align(power=True),
+    ".balignw": _align(power=False, width=2),
+    ".balignl": _align(power=False, width=4),
+    ".p2alignw": _align(power=True, width=2),
+    ".p2alignl": _align(power=True, width=4),
     ".err": _error,
     ".error": _error,
     ".include": _include,
-    ".altmacro": _unsupported("alternate macro syntax is"),
-    ".comm": _unsupported("common symbols are"),
-    ".org": _unsupported("moving the location is"),
+    ".altmacro": _alternate(True),
+    ".noaltmacro": _alternate(False),
+    ".comm": _common,
+    ".lcomm": _local_common,
+    ".org": _origin,
+    ".warning": _warning,
+    ".fail": _fail,
+    ".abort": _error,
+    ".end": _end,
     **dict.fromkeys(
-        (".file", ".loc", ".ident", ".addrsig", ".addrsig_sym", ".extern", ".print", ".warning"), _ignored
+        (
+            *(".file", ".loc", ".line", ".ln", ".ident", ".version", ".addrsig", ".addrsig_sym", ".extern"),
+            *(".print", ".func", ".endfunc", ".protected", ".internal"),
+            *(".title", ".sbttl", ".list", ".nolist", ".eject", ".psize"),
+        ),
+        _ignored,
     ),
 }
 

@@ -190,8 +190,11 @@ class Emitter:
         self.data_fixups.append(DataFixup(section, section.offset, size, value, place, statement))
         section.append(bytes(size))
 
-    def align(self, section: Section, alignment: int, fill: int | None, most: int | None) -> None:
-        """Pad to a multiple of `alignment`, unless that takes over `most` bytes. Code is padded with nops."""
+    def align(self, section: Section, alignment: int, fill: bytes | None, most: int | None) -> None:
+        """Pad to a multiple of `alignment` with `fill`, unless that takes over `most` bytes.
+
+        Without a fill, code is padded with nops and data with zeros.
+        """
         section.require_alignment(alignment)
         count = -section.offset % alignment
         if most is not None and count > most:
@@ -201,7 +204,7 @@ class Emitter:
         elif section.executable and fill is None:
             section.append(bytes(count % 4) + _NOP_WORD * (count // 4))
         else:
-            section.append(bytes([(fill or 0) & 0xFF]) * count)
+            section.append(((fill or b"\0") * count)[:count])
 
 
 def pack(value: int, size: int, place: int) -> bytes:

@@ -1,7 +1,8 @@
-"""Expressions: C operators over numbers and symbols, folded as soon as everything in them is known.
+"""Expressions: operators over numbers and symbols, folded as soon as everything in them is known.
 
-Operator order is C's. Where the order used by assemblers of the GNU family (the vendor's among them) would
-give the expression another meaning, the expression is refused until parentheses settle it.
+Operator order is that of the GNU assembler and of the vendor's (known: its tool chain is of the LLVM family,
+which follows GNU): `*` and shifts first, then `|`, `^` and `&`, then `+` and `-`, then comparisons. A
+comparison that holds is -1.
 """
 
 from __future__ import annotations
@@ -12,34 +13,21 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .diagnostics import SourceFault
-from .lexer import Token, number_value, string_bytes
+from .lexer import Token, float_value, number_value, string_bytes
 from .symbols import Symbol
 
 MAXIMUM_DEPTH = 100
 _LIMIT = 1 << 64
 
-# operator -> (C level, GNU level); a higher level binds tighter.
-_BINARY: dict[str, tuple[int, int]] = {
-    "||": (1, 1),
-    "&&": (2, 2),
-    "|": (3, 5),
-    "^": (4, 5),
-    "&": (5, 5),
-    "==": (6, 3),
-    "!=": (6, 3),
-    "<>": (6, 3),
-    "<": (7, 3),
-    "<=": (7, 3),
-    ">": (7, 3),
-    ">=": (7, 3),
-    "<<": (8, 6),
-    ">>": (8, 6),
-    "+": (9, 4),
-    "-": (9, 4),
-    "*": (10, 6),
-    "/": (10, 6),
-    "%": (10, 6),
+_LEVELS: dict[str, int] = {
+    "||": 1,
+    "&&": 2,
+    **dict.fromkeys(("==", "!=", "<>", "<", "<=", ">", ">="), 3),
+    **dict.fromkeys(("+", "-"), 4),
+    **dict.fromkeys(("|", "^", "&"), 5),
+    **dict.fromkeys(("*", "/", "%", "<<", ">>"), 6),
 }
+"""Operator -> level; a higher one binds tighter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +114,7 @@ def _fold_numbers(operator: str, left: int, right: int, offset: int) -> int:
     elif operator == "||":
         value = int(bool(left) or bool(right))
     else:
-        value = int(_COMPARE[operator](left - right))
+        value = -int(_COMPARE[operator](left - right))
     if not -_LIMIT < value < _LIMIT:
         raise SourceFault("the value does not fit in 64 bits", offset)
     return value
@@ -167,7 +155,7 @@ def combine(operator: str, left: Value, right: Value, offset: int) -> Value:
     elif operator in _COMPARE and isinstance(left, Address) and isinstance(right, Address):
         known = difference(left, right)
         if known is not None:
-            return int(_COMPARE[operator](known))
+            return -int(_COMPARE[operator](known))
     return Node(operator, left, right, offset)
 
 
@@ -231,27 +219,17 @@ class ExpressionParser:
         self._depth = 0
 
     def parse(self) -> Value:
-        value, _ = self._binary(0)
-        return value
+        return self._binary(0)
 
-    def _binary(self, minimum: int) -> tuple[Value, int | None]:
-        """Value, and the GNU level of its outermost bare operator (None for an atom)."""
-        left, left_gnu = self._unary(), None
+    def _binary(self, minimum: int) -> Value:
+        left = self._unary()
         while True:
             token = self.tokens[self.index]
-            levels = _BINARY.get(token.text) if token.kind == "operator" else None
-            if levels is None or levels[0] <= minimum:
-                return left, left_gnu
-            level, gnu = levels
+            level = _LEVELS.get(token.text, 0) if token.kind == "operator" else 0
+            if level <= minimum:
+                return left
             self.index += 1
-            right, right_gnu = self._binary(level)
-            if (left_gnu is not None and left_gnu < gnu) or (right_gnu is not None and right_gnu <= gnu):
-                raise SourceFault(
-                    f"the operand order around `{token.text}` differs between assemblers",
-                    token.offset,
-                    hint="add parentheses",
-                )
-            left, left_gnu = combine(token.text, left, right, token.offset), gnu
+            left = combine(token.text, left, self._binary(level), token.offset)
 
     def _unary(self) -> Value:
         token = self.tokens[self.index]
@@ -341,9 +319,10 @@ class ExpressionParser:
 def _float_bits(token: Token) -> int:
     """Bits of a floating-point constant: 16 with an `h` suffix, otherwise 32."""
     half = token.text.endswith("h")
-    number = float(token.text.rstrip("hf"))
     try:
-        packed = struct.pack("<e" if half else "<f", number)
+        packed = struct.pack("<e" if half else "<f", float_value(token.text))
     except OverflowError:
         raise SourceFault(f"{token.text} is out of range", token.offset) from None
+    except ValueError:
+        raise SourceFault(f"{token.text} is no number", token.offset) from None
     return int.from_bytes(packed, "little")

@@ -20,7 +20,7 @@ def object_of(
     data: bytes,
     path: Path,
     *,
-    defines: Mapping[str, int] | None = None,
+    defines: Mapping[str, int | str] | None = None,
     include_dirs: Sequence[str | Path] = (),
     preprocessor: str | None = None,
 ) -> ObjectFile:
@@ -42,7 +42,7 @@ def assemble_file(
     data: bytes,
     path: Path,
     *,
-    defines: Mapping[str, int] | None = None,
+    defines: Mapping[str, int | str] | None = None,
     include_dirs: Sequence[str | Path] = (),
     preprocessor: str | None = None,
 ) -> ObjectFile:

@@ -19,18 +19,20 @@ class Token(NamedTuple):
 _TOKEN = re.compile(
     r"""[ \t\r\f\v\n]*(?:
       (?P<register>\$[A-Za-z_]\w*)
+    | (?P<float>(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[hf]?|\d+[eE][+-]?\d+[hf]?|\d+h\b
+        |0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?\d+)
     | (?P<name>[A-Za-z_.][\w.$]*)
     | (?P<operator><<|>>|<=|>=|==|!=|<>|&&|\|\||\+=|\+\+|[-+*/%&|^~!<>(){}\[\],:;=@?])
-    | (?P<float>\d+\.\d*(?:[eE][+-]?\d+)?[hf]?|\d+h\b)
-    | (?P<number>0[xX][0-9a-fA-F]+|0[bB][01]+|\d+(?!\d|[bf]\b))
+    | (?P<number>(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+(?!\d|[bf]\b))(?:[uU][lL]{0,2}\b|[lL]{1,2}\b)?)
     | (?P<local>\d+[bf]\b)
     | (?P<string>"(?:\\.|[^"\\])*")
-    | (?P<character>'(?:\\.|[^'\\])')
+    | (?P<character>'(?:\\.|[^'\\])'?)
     | (?P<end>\Z)
     | (?P<stray>.)
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_DIGITS = tuple(".0123456789")
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "b": 8, "f": 12, "\\": 92, '"': 34, "'": 39}
 
 
@@ -49,7 +51,11 @@ def tokenise(text: str, start: int = 0, end: int | None = None) -> list[Token]:
 
 
 def number_value(text: str) -> int:
-    """Value of a number token: decimal, `0x` hexadecimal, `0b` binary or leading-zero octal."""
+    """Value of a number token: decimal, `0x` hexadecimal, `0b` binary or leading-zero octal.
+
+    C's suffixes `U` and `L` mean nothing, as in the vendor's assembler (known).
+    """
+    text = text.rstrip("uUlL")
     lowered = text.lower()
     if lowered.startswith("0x"):
         return int(lowered, 16)
@@ -60,9 +66,20 @@ def number_value(text: str) -> int:
     return int(text)
 
 
+def float_value(text: str) -> float:
+    """Value of a float token: decimal, or hexadecimal with a binary exponent. Raises ValueError."""
+    if text[:2].lower() == "0x":
+        return float.fromhex(text)
+    return float(text[:-1] if text[-1] in "hf" and text[-2:-1] in _DIGITS else text)
+
+
 def string_bytes(token: Token) -> bytes:
-    """Bytes of a string or character token, escapes resolved. Raises SourceFault on an unknown escape."""
-    text = token.text[1:-1]
+    """Bytes of a string or character token, escapes resolved. Raises SourceFault on an unknown escape.
+
+    The closing quote of a character may be left out.
+    """
+    closed = token.kind == "string" or (len(token.text) > 2 and token.text[-1] == "'")
+    text = token.text[1:-1] if closed else token.text[1:]
     if "\\" not in text:
         return text.encode()
     out = bytearray()

@@ -79,12 +79,15 @@ def link(
 
 
 def _warnings(objects: Sequence[ObjectFile]) -> tuple[str, ...]:
-    """Objects of the older generation are taken: their instructions mean the same here (known)."""
-    return tuple(
+    """What sources told, and that objects of the older generation are taken: their instructions mean the same
+    here (known).
+    """
+    older = [
         f"{item.name} is made for ipu2; its code runs on ipu21, but uses nothing that is new there"
         for item in objects
         if item.architecture == "ipu2"
-    )
+    ]
+    return (*(text for item in objects for text in item.warnings), *older)
 
 
 def _lines(placed: Sequence[Placed]) -> tuple[SourceLine, ...]:

@@ -72,7 +72,7 @@ def build_object(assembler: Assembler) -> ObjectFile:
             positions[symbol] = len(symbols)
             symbols.append(made)
 
-    result = ObjectFile(assembler.filename, [], symbols)
+    result = ObjectFile(assembler.filename, [], symbols, warnings=tuple(assembler.warnings))
     for section in kept:
         nobits = section.type == "nobits"
         result.sections.append(

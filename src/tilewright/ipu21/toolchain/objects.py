@@ -91,7 +91,7 @@ class ObjectFile:
     """A relocatable object. Local symbols come before the others, as ELF wants them.
 
     `architecture` is `ipu21`, `ipu2` (whose instructions ipu21 has too, with the same encodings) or
-    `unstated`.
+    `unstated`. `warnings` are what the source told by `.warning`; no file keeps them.
     """
 
     name: str = "<object>"
@@ -99,6 +99,7 @@ class ObjectFile:
     symbols: list[ObjectSymbol] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     architecture: str = "ipu21"
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def signature(self, group: Group) -> str:
         """The name that identifies a group: that of its symbol, or of the section its symbol stands for."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ObjectError
 from . import relocations
+from .leb128 import leb128, read_leb128
 from .objects import STACK_SIZES, ObjectFile
 from .resolution import Globals, SectionId, definition_of
 
@@ -26,17 +27,11 @@ def _entries(data: bytes, where: str) -> Iterator[tuple[int, int, int]]:
     """(offset, address, bytes) of each entry."""
     position = 0
     while position < len(data):
-        start, value, shift = position, 0, 0
-        position += 4
-        while True:
-            if position >= len(data) or shift > 35:
-                raise ObjectError("the last entry is cut off", where=f"{where}+{start:#x}")
-            byte = data[position]
-            position += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
+        start = position
+        try:
+            value, position = read_leb128(data, position + 4)
+        except ValueError:
+            raise ObjectError("the last entry is cut off", where=f"{where}+{start:#x}") from None
         if value >= _MAXIMUM:
             raise ObjectError(f"a stack of {value} bytes", where=f"{where}+{start:#x}")
         yield start, int.from_bytes(data[start : start + 4], "little"), value
@@ -73,9 +68,5 @@ def write_entries(image: LinkedImage) -> bytes:
     data = bytearray()
     for name, size in image.stack_sizes.items():
         address = image.symbols[name] if name in image.symbols else int(name, 16)
-        data += address.to_bytes(4, "little")
-        while size >= 0x80:
-            data.append(size & 0x7F | 0x80)
-            size >>= 7
-        data.append(size)
+        data += address.to_bytes(4, "little") + leb128(size)
     return bytes(data)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from .expansion import Macro, expand
 from .faults import PreprocessorFault
-from .tokens import Token, tokenise
+from .tokens import Token, spell, tokenise
 
 _LEVELS: dict[str, int] = {
     "||": 1,
@@ -29,12 +29,39 @@ _LEVELS: dict[str, int] = {
     "%": 10,
 }
 _MAXIMUM_DEPTH = 100
+_HAS_INCLUDE = "__has_include"
 _MASK = (1 << 64) - 1
 
 
-def holds(text: str, macros: Mapping[str, Macro]) -> bool:
+Exists = Callable[[str, bool], bool]
+"""Whether a file can be included: its name, and whether the including file's folder is searched."""
+
+
+def holds(text: str, macros: Mapping[str, Macro], exists: Exists) -> bool:
     """Whether a condition holds. Raises PreprocessorFault."""
-    return _Reader(expand(_without_defined(tokenise(text.strip()), macros), macros)).whole() != 0
+    tokens = _without_includes(_without_defined(tokenise(text.strip()), macros), exists)
+    return _Reader(expand(tokens, macros)).whole() != 0
+
+
+def _without_includes(tokens: list[Token], exists: Exists) -> list[Token]:
+    """`__has_include("file")` and `__has_include(<file>)` replaced by 1 or 0."""
+    result: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        index += 1
+        if token.text != _HAS_INCLUDE:
+            result.append(token)
+            continue
+        end = next((place for place in range(index, len(tokens)) if tokens[place].text == ")"), None)
+        if end is None or tokens[index].text != "(":
+            raise PreprocessorFault(f"`{_HAS_INCLUDE}` needs a file in parentheses")
+        name = spell(tokens[index + 1 : end]).strip()
+        if len(name) < 3 or name[0] + name[-1] not in ('""', "<>"):
+            raise PreprocessorFault(f'expected "file" or <file> after {_HAS_INCLUDE}')
+        result.append(Token("number", str(int(exists(name[1:-1], name[0] == '"'))), True))
+        index = end + 1
+    return result
 
 
 def _without_defined(tokens: list[Token], macros: Mapping[str, Macro]) -> list[Token]:
@@ -53,7 +80,7 @@ def _without_defined(tokens: list[Token], macros: Mapping[str, Macro]) -> list[T
             name, index = rest[0], index + 2
         else:
             raise PreprocessorFault("`defined` needs a name")
-        result.append(Token("number", "1" if name in macros else "0", True))
+        result.append(Token("number", str(int(name in macros or name == _HAS_INCLUDE)), True))
     return result
 
 

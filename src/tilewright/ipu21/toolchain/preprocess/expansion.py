@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from .faults import PreprocessorFault
@@ -14,15 +14,19 @@ MAXIMUM_TOKENS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """`parameters` is None for an object-like macro. A last parameter `__VA_ARGS__` takes all the rest."""
+    """`parameters` is None for an object-like macro. `rest` is the last one if it takes all that is left.
+    One with a `counter` stands for its next number.
+    """
 
     name: str
     parameters: tuple[str, ...] | None
     body: tuple[Token, ...]
+    rest: str | None = None
+    counter: Iterator[int] | None = None
 
     @property
     def variadic(self) -> bool:
-        return bool(self.parameters) and (self.parameters or ("",))[-1] == "__VA_ARGS__"
+        return self.rest is not None
 
 
 def parse_define(text: str) -> Macro:
@@ -37,21 +41,27 @@ def parse_define(text: str) -> Macro:
         return Macro(name, None, tuple(tokens[1:]))
     parameters: list[str] = []
     index = 2
+    rest: str | None = None
     while index < len(tokens) and tokens[index].text != ")":
         token = tokens[index]
-        if token.text == "." and spell(tokens[index : index + 3]) == "...":
-            parameters.append("__VA_ARGS__")
-            index += 3
+        if token.text == "...":
+            rest = "__VA_ARGS__"
+            parameters.append(rest)
+            index += 1
             break
         if token.kind != "name" or token.text in parameters:
             raise PreprocessorFault(f"`{token.text}` is no new parameter name")
         parameters.append(token.text)
         index += 1
+        if index < len(tokens) and tokens[index].text == "...":  # a name for all the rest (GNU)
+            rest = token.text
+            index += 1
+            break
         if index < len(tokens) and tokens[index].text == ",":
             index += 1
     if index >= len(tokens) or tokens[index].text != ")":
         raise PreprocessorFault("expected `)` after the parameters")
-    return Macro(name, tuple(parameters), tuple(tokens[index + 1 :]))
+    return Macro(name, tuple(parameters), tuple(tokens[index + 1 :]), rest)
 
 
 def needs_more(tokens: list[Token], macros: Mapping[str, Macro]) -> bool:
@@ -83,6 +93,9 @@ def expand(tokens: list[Token], macros: Mapping[str, Macro]) -> list[Token]:
         macro = macros.get(token.text) if token.kind == "name" and token.text not in token.hidden else None
         if macro is None:
             result.append(token)
+            continue
+        if macro.counter is not None:
+            result.append(Token("number", str(next(macro.counter)), token.blank))
             continue
         if macro.parameters is None:
             hidden = token.hidden | {macro.name}
@@ -139,7 +152,7 @@ def _substitute(
 ) -> list[Token]:
     """The body with arguments put in, `#` and `##` carried out."""
     result: list[Token] = []
-    body = macro.body
+    body = _with_options(macro, raw) if macro.rest is not None else macro.body
     index = 0
     while index < len(body):
         token = body[index]
@@ -147,6 +160,13 @@ def _substitute(
         if token.text == "#" and following is not None and following.text in raw and macro.parameters:
             text = spell(raw[following.text]).strip().replace("\\", "\\\\").replace('"', '\\"')
             result.append(Token("string", f'"{text}"', token.blank))
+            index += 2
+            continue
+        before_rest = macro.rest is not None and following is not None and following.text == macro.rest
+        if token.text == "##" and before_rest and result and result[-1].text == ",":
+            # A comma before the rest goes when there is no rest (GNU).
+            rest = used[body[index + 1].text]
+            result = [*result, *rest] if rest else result[:-1]
             index += 2
             continue
         if token.text == "##" and result and following is not None:
@@ -167,6 +187,29 @@ def _substitute(
             result.append(token)
         index += 1
     return [item._replace(hidden=item.hidden | hidden) for item in result if item.text]
+
+
+def _with_options(macro: Macro, raw: Mapping[str, list[Token]]) -> tuple[Token, ...]:
+    """The body with each `__VA_OPT__(tokens)` replaced: by its tokens, or by nothing without a rest."""
+    assert macro.rest is not None
+    result: list[Token] = []
+    depth = index = 0
+    body = macro.body
+    while index < len(body):
+        token = body[index]
+        index += 1
+        if depth == 0:
+            if token.text == "__VA_OPT__" and index < len(body) and body[index].text == "(":
+                depth, index = 1, index + 1
+            else:
+                result.append(token)
+            continue
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth and raw[macro.rest]:
+            result.append(token)
+    if depth:
+        raise PreprocessorFault("`__VA_OPT__` is never closed", hint="add `)`")
+    return tuple(result)
 
 
 def _paste(result: list[Token], right: list[Token]) -> None:

@@ -15,6 +15,7 @@ from .preprocessor import MAXIMUM_BYTES, Preprocessed
 TIMEOUT = 120
 """Seconds an outside preprocessor may take."""
 
+_MARKED = re.compile(r'^# \d+ "[^"\n]*"(?: [1-4])*\r?$', re.MULTILINE)
 _MARKER = re.compile(r'#\s+(\d+)\s+"((?:\\.|[^"\\])*)"')
 
 
@@ -59,6 +60,11 @@ def preprocess_with(
     if len(done.stdout) > MAXIMUM_BYTES:
         raise UsageError(f"{words[0]} gives over {MAXIMUM_BYTES >> 20} MiB", where=str(path))
     return from_marked(done.stdout.decode(errors="replace"), str(path))
+
+
+def is_marked(text: str) -> bool:
+    """True if a text has line markers, as preprocessors leave them."""
+    return _MARKED.search(text) is not None
 
 
 def from_marked(text: str, filename: str) -> Preprocessed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,18 +24,21 @@ MAXIMUM_BYTES = 64 << 20
 SOURCE_LIMIT = 16 << 20
 """Bytes of an included file."""
 
-_DIRECTIVE = re.compile(r"\s*#\s*([A-Za-z]+)\b(.*)", re.DOTALL)
+_DIRECTIVE = re.compile(r"\s*#\s*([A-Za-z_]+)\b(.*)", re.DOTALL)
+_LINE = re.compile(r'\s*(\d{1,9})\s*(?:"([^"]+)")?\s*$')
 _INCLUDE = re.compile(r'\s*(?:"([^"]+)"|<([^>]+)>)\s*$')
 _CONDITION = re.compile(r"$|['(!~\-+\d]|defined\b|[A-Za-z_]\w*\s*[<>=!&|+*/%(-]|[A-Z_]\w*\s*$")
 _WORDS = frozenset(
     (
-        *("define", "undef", "include", "include_next", "if", "ifdef", "ifndef", "elif", "else", "endif"),
-        *("error", "warning", "line", "pragma", "ident"),
+        *("define", "undef", "include", "include_next", "if", "ifdef", "ifndef", "else", "endif"),
+        *("elif", "elifdef", "elifndef", "error", "warning", "line", "pragma", "ident"),
     )
 )
 _NEEDED = re.compile(
     r"^[ \t]*#[ \t]*(?:include[ \t]*[<\"]|define[ \t]+\w|undef[ \t]+\w|(?:ifdef|ifndef)[ \t]+\w+[ \t]*(?:$|/)"
-    r"|if[ \t]+[(!\d]|if[ \t]+defined|elif[ \t]|else\b|endif\b)",
+    r"|if[ \t]+[(!\d]|if[ \t]+defined|elif[ \t]|else\b|endif\b)"
+    r"|^#(?:error|warning)[ \t]"
+    r"|\b__(?:LINE|FILE|COUNTER|ASSEMBLER|IPU|IPU_ARCH_VERSION)__\b",
     re.MULTILINE,
 )
 
@@ -42,7 +46,9 @@ Reader = Callable[[Path], bytes]
 
 
 def needs_preprocessing(source: str) -> bool:
-    """True if a line looks like a preprocessor directive rather than a `#` comment."""
+    """True if a line looks like a preprocessor directive rather than a `#` comment, or if a macro that is
+    always there is used.
+    """
     return _NEEDED.search(source) is not None
 
 
@@ -54,11 +60,13 @@ class Preprocessed:
         text: one line per logical line that counted.
         origins: for each line of the text its file and line (from 1).
         files: every file that was read, in order, with its bytes; headers of our own are not among them.
+        warnings: what `#warning` lines told, with their places.
     """
 
     text: str
     origins: tuple[tuple[str, int], ...]
     files: tuple[tuple[str, bytes], ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -78,6 +86,7 @@ class _State:
     origins: list[tuple[str, int]] = field(default_factory=list)
     faults: list[Diagnostic] = field(default_factory=list)
     files: list[tuple[str, bytes]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     once: set[str] = field(default_factory=set)
     characters: int = 0
 
@@ -113,6 +122,7 @@ def preprocess(
         AssemblyFaults: every fault, at the line of the file it is in.
     """
     macros = {name: parse_define(f"{name} {value}") for name, value in PREDEFINED.items()}
+    macros["__COUNTER__"] = Macro("__COUNTER__", None, (), counter=itertools.count())
     for name, value in (defines or {}).items():
         macros[name] = parse_define(f"{name} {value}")
     state = _State(macros, [Path(item) for item in include_dirs], read)
@@ -124,7 +134,10 @@ def preprocess(
     if state.faults:
         raise AssemblyFaults(filename, state.faults, more=more)
     return Preprocessed(
-        "".join(f"{line}\n" for line in state.lines), tuple(state.origins), tuple(state.files)
+        "".join(f"{line}\n" for line in state.lines),
+        tuple(state.origins),
+        tuple(state.files),
+        tuple(state.warnings),
     )
 
 
@@ -138,6 +151,8 @@ class _File:
         self._lines = logical_lines(source)
         self._chain = chain
         self._levels: list[_Level] = []
+        self._stated: tuple[str, int] = (name, 0)
+        """Name that lines go under, and what is added to their numbers: `#line` changes both."""
 
     @property
     def _active(self) -> bool:
@@ -169,9 +184,9 @@ class _File:
     def _is_directive(match: re.Match[str]) -> bool:
         """Whether a line that starts like a directive is one, and not a comment in words."""
         word, rest = match.group(1), match.group(2).strip()
-        if word == "include":
+        if word in ("include", "include_next"):
             return rest[:1] in ('"', "<") or bool(re.fullmatch(r"[A-Z_]\w*", rest))
-        if word in ("define", "undef", "ifdef", "ifndef"):
+        if word in ("define", "undef", "ifdef", "ifndef", "elifdef", "elifndef"):
             return bool(re.match(r"[A-Za-z_]\w*", rest)) and (
                 word == "define" or bool(re.fullmatch(r"[A-Za-z_]\w*", rest))
             )
@@ -179,6 +194,8 @@ class _File:
             return bool(_CONDITION.match(rest)) or (match.group(0)[:3] == "#if" and rest.isidentifier())
         if word in ("else", "endif"):
             return not rest
+        if word == "line":
+            return rest[:1].isdigit() or bool(re.fullmatch(r"[A-Z_]\w*", rest))
         return True
 
     def _text(self, line: LogicalLine, index: int) -> int:
@@ -192,11 +209,7 @@ class _File:
             last += 1
         indent = line.text[: len(line.text) - len(line.text.lstrip())]
         macros = self._state.macros
-        if any(token.kind == "name" and token.text in ("__LINE__", "__FILE__") for token in tokens):
-            macros = macros | {
-                "__LINE__": parse_define(f"__LINE__ {line.number}"),
-                "__FILE__": parse_define(f'__FILE__ "{self._name}"'),
-            }
+        self._place(line)
         if not any(token.kind == "name" and token.text in macros for token in tokens):
             self._emit(line.text, line)
             return index
@@ -205,12 +218,22 @@ class _File:
             self._emit("", skipped)
         return last
 
+    def _place(self, line: LogicalLine) -> None:
+        """Let `__LINE__` and `__FILE__` stand for this line."""
+        name, change = self._stated
+        for macro, token in (
+            ("__LINE__", Token("number", str(line.number + change))),
+            ("__FILE__", Token("string", f'"{name}"')),
+        ):
+            self._state.macros[macro] = Macro(macro, None, (token,))
+
     def _directive(self, word: str, rest: str, line: LogicalLine) -> None:
         self._emit("", line)
+        self._place(line)
         rest = rest.strip()
         if word in ("if", "ifdef", "ifndef"):
             self._open(word, rest, line)
-        elif word in ("elif", "else", "endif"):
+        elif word in ("elif", "elifdef", "elifndef", "else", "endif"):
             self._branch(word, rest)
         elif not self._active:
             return
@@ -219,16 +242,24 @@ class _File:
             self._state.macros[macro.name] = macro
         elif word == "undef":
             self._state.macros.pop(rest.split()[0] if rest else "", None)
-        elif word == "include":
-            self._include(rest)
+        elif word in ("include", "include_next"):
+            self._include(rest, following=word == "include_next")
         elif word == "error":
             raise PreprocessorFault(f"#error {rest}")
         elif word == "pragma" and rest == "once":
             self._state.once.add(self._name)
-        elif word in ("include_next", "line"):
-            raise PreprocessorFault(
-                f"#{word} is beyond the built-in preprocessor", hint="use --preprocessor 'gcc -E'"
-            )
+        elif word == "warning":
+            name, change = self._stated
+            self._state.warnings.append(f"{name}:{line.number + change}: {rest}")
+        elif word == "line":
+            self._restate(spell(expand(tokenise(rest), self._state.macros)), line)
+
+    def _restate(self, rest: str, line: LogicalLine) -> None:
+        """`#line number "file"`: what the next line is to be called."""
+        match = _LINE.match(rest)
+        if match is None:
+            raise PreprocessorFault("expected a line number and maybe a file name after #line")
+        self._stated = (match.group(2) or self._stated[0], int(match.group(1)) - line.last - 1)
 
     def _open(self, word: str, rest: str, line: LogicalLine) -> None:
         if not self._active:
@@ -236,7 +267,7 @@ class _File:
             return
         try:
             if word == "if":
-                active = holds(rest, self._state.macros)
+                active = self._holds(rest)
             else:
                 active = (rest.split()[0] in self._state.macros) == (word == "ifdef")
         except PreprocessorFault:
@@ -258,10 +289,17 @@ class _File:
             level.active, level.taken, level.seen_else = not level.taken, True, True
         elif level.taken:
             level.active = False
+        elif word == "elif":
+            level.active = level.taken = self._holds(rest)
         else:
-            level.active = level.taken = holds(rest, self._state.macros)
+            level.active = level.taken = (rest in self._state.macros) == (word == "elifdef")
 
-    def _include(self, rest: str) -> None:
+    def _holds(self, condition: str) -> bool:
+        return holds(
+            condition, self._state.macros, lambda name, local: self._path(name, local=local) is not None
+        )
+
+    def _include(self, rest: str, *, following: bool = False) -> None:
         match = _INCLUDE.match(rest)
         if match is None:
             match = _INCLUDE.match(spell(expand(tokenise(rest), self._state.macros)))
@@ -272,32 +310,44 @@ class _File:
                 f"files are included over {MAXIMUM_DEPTH} deep",
                 hint=f"does {self._name} include itself without a guard?",
             )
-        name, source = self._found(match.group(1) or match.group(2), local=bool(match.group(1)))
+        name, source = self._found(
+            match.group(1) or match.group(2), local=bool(match.group(1)), following=following
+        )
         if name not in self._state.once:
             _File(self._state, name, source, (*self._chain, name)).run()
 
-    def _found(self, wanted: str, *, local: bool) -> tuple[str, str]:
-        """Name and text of an included file. Raises PreprocessorFault."""
+    def _folders(self, *, local: bool, following: bool = False) -> list[Path]:
+        """Where an included file is looked for; `following` means only behind the folder of this file."""
+        home = Path(self._name).parent
         folders = list(self._state.include_dirs)
-        if local:
-            folders.insert(0, Path(self._name).parent)
-        for folder in folders:
-            path = folder / wanted
-            if path.is_file():
-                try:
-                    data = self._state.read(path)
-                    self._state.files.append((str(path), data))
-                    return str(path), data.decode()
-                except (UsageError, UnicodeDecodeError) as error:
-                    raise PreprocessorFault(f"cannot read {path}: {error}") from None
-        known = builtin_headers()
+        if following:
+            return folders[folders.index(home) + 1 :] if home in folders else folders
+        return [home, *folders] if local else folders
+
+    def _path(self, wanted: str, *, local: bool, following: bool = False) -> Path | str | None:
+        """The file that an include means, the name of one of our own headers, or None."""
+        for folder in self._folders(local=local, following=following):
+            if (folder / wanted).is_file():
+                return folder / wanted
         plain = str(PurePosixPath(wanted))
-        if plain in known:
-            return f"<{plain}>", known[plain]
-        searched = ", ".join(str(folder) for folder in folders)
+        return plain if plain in builtin_headers() else None
+
+    def _found(self, wanted: str, *, local: bool, following: bool) -> tuple[str, str]:
+        """Name and text of an included file. Raises PreprocessorFault."""
+        path = self._path(wanted, local=local, following=following)
+        if isinstance(path, Path):
+            try:
+                data = self._state.read(path)
+                self._state.files.append((str(path), data))
+                return str(path), data.decode()
+            except (UsageError, UnicodeDecodeError) as error:
+                raise PreprocessorFault(f"cannot read {path}: {error}") from None
+        if path is not None:
+            return f"<{path}>", builtin_headers()[path]
+        searched = ", ".join(str(folder) for folder in self._folders(local=local, following=following))
         raise PreprocessorFault(
             f"there is no file {wanted}" + (f" in {searched}" if searched else ""),
-            hint=did_you_mean(wanted, known) or "give its folder with -I",
+            hint=did_you_mean(wanted, builtin_headers()) or "give its folder with -I",
         )
 
     def _emit(self, text: str, line: LogicalLine) -> None:
@@ -311,7 +361,8 @@ class _File:
             raise _Stopped
         # A macro may bring line ends of its own in strings only; a statement stays on one line.
         state.lines.append(text.replace("\n", " "))
-        state.origins.append((self._name, line.number))
+        name, change = self._stated
+        state.origins.append((name, line.number + change))
 
     def _report(self, fault: PreprocessorFault, line: LogicalLine) -> None:
         shown = self._source[line.number - 1].rstrip("\r") if line.number <= len(self._source) else ""

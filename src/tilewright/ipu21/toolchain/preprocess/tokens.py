@@ -11,7 +11,7 @@ _TOKEN = re.compile(
       | (?P<name>[A-Za-z_]\w*)
       | (?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)
       | (?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])+')
-      | (?P<punctuation>\#\#|<<|>>|<=|>=|==|!=|&&|\|\||.)
+      | (?P<punctuation>\#\#|\.\.\.|<<|>>|<=|>=|==|!=|&&|\|\||.)
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -16,13 +16,15 @@ from ..graph import Graph
 from ..package import validate
 from ..package.records import Package
 from .emit.build_package import HostBindings, build_package
+from .emit.call_code import call_words
 from .emit.check_rows import check_rows
 from .emit.images import ImageBlobs
 from .emit.memory_map import data_start
 from .emit.phase_transfers import phase_transfers
 from .emit.predict import predict
+from .emit.prepared import PreparedCalls
 from .emit.runtime_image import Runtime, runtime_with
-from .emit.step_code import call_words, class_code
+from .emit.step_code import class_code
 from .emit.steps_profile import index_steps
 from .emit.tile_programs import Programs, assemble_programs
 from .fabric.schedule import Schedule, schedule
@@ -207,17 +209,18 @@ def _emit(
     host = HostBindings(graph, work, placement, store)
     schedules = _schedule(work, placement, report)
     phase_rows = {step: made.rows for step, made in schedules.items()}
-    work.plan.steps = predict(work, placement, schedules)
     report("emit")
     profile = index_steps(work)
     runtime = fitted.runtime
+    prepared = PreparedCalls(work, placement, runtime.active)
     programs = assemble_programs(
         [to_physical(tile_class.tiles).tolist() for tile_class in work.classes],
-        partial(class_code, work, placement, profile, runtime.active.symbols),
+        partial(class_code, work, placement, profile, runtime.active.symbols, prepared),
         host.traffic,
         phase_rows,
         runtime.active.symbols["copy_u64"],
         runtime.program,
+        frames=prepared,
         times=dict(enumerate(work.plan.times())),
         prologue=call_words(runtime.active.symbols, SET_ROUNDING, [1])
         if numerics.stochastic_rounding
@@ -225,6 +228,7 @@ def _emit(
     )
     if data_start(programs.end) > placement.standard_start:
         return None, programs
+    work.plan.steps = predict(work, placement, schedules, programs.classes)
     package = build_package(graph, work, placement, host, programs, runtime, profile, store)
     validate(package)
     return package, programs

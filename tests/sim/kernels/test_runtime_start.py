@@ -8,7 +8,6 @@ from tilewright.errors import LinkError
 from tilewright.ipu21.isa import build, csrs
 from tilewright.ipu21.kernels import CODE_END, COMPUTING, IDLE, link_kernels
 from tilewright.ipu21.machine.memory import ENTRY_POINT, IMAGE_BASE
-from tilewright.ipu21.simulator.single import run_function
 from tilewright.ipu21.simulator.stops import StopKind
 from tilewright.ipu21.simulator.tile import Tile
 from tilewright.ipu21.toolchain import LinkedImage
@@ -85,14 +84,6 @@ def test_idle_tiles_stay_alike() -> None:
     tile.resume(0)
     assert tile.run().kind == StopKind.ENDED
     assert tile.csr(csrs.INCOMING_MUX) == 0x640
-
-
-def test_worker_barrier_returns_by_its_own_register() -> None:
-    image = link_kernels(["worker_barrier"], {})
-    result = run_function(image, "worker_barrier", {7: 0})
-    # setzi, then six cycles until runall may use it; launch, one slot, release; return.
-    assert result.cycles == 6 + 10 + 6 + 18 + 6
-    assert result.slots.tolist() == [1] * 6
 
 
 def test_follower_sits_out_two_barriers() -> None:

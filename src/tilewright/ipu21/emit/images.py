@@ -73,6 +73,10 @@ def build_images(
     active_code = [store.segment(s.address, s.data, CODE) for s in runtime.active.segments]
     idle_code = [store.segment(s.address, s.data, CODE) for s in runtime.idle.segments]
     step_code = [store.words(programs.steps_address, code.words, CODE) for code in programs.classes]
+    frames = [
+        [store.segment(programs.frames_address, words.astype("<u4").tobytes(), DATA)] if len(words) else []
+        for words in programs.frames
+    ]
     tables: dict[tuple[int, int], int] = {}
     mark_tables: list[NDArray[np.void]] = []
     for tile in range(TILES):
@@ -89,6 +93,7 @@ def build_images(
         segments = [
             *active_code,
             step_code[index],
+            *(frames[index] if frames else []),
             *data[tile],
             store.words(programs.start, program.opening, CODE),
             store.words(programs.closing_address, program.closing, CODE),

@@ -6,7 +6,7 @@
 | 0x50160 | scratch of closing host reads, then the staging of host data     | 20      |
 | 0x54000 | host request words and packet headers of this tile               | 21      |
 | 0x580e0 | worker areas, the supervisor's stack, the iteration of a loop    | 22      |
-| 0x5c000 | host code, step code and exchange rows of this tile              | 23..    |
+| 0x5c000 | host code, frames, step code and rows of this tile              | 23..    |
 | after   | data of region 0, from the next element boundary                 |         |
 | 0x80000 | interleaved data                                                 | 32..    |
 
@@ -33,6 +33,9 @@ ITERATION = 0x5BFE0
 """Number of the iteration that a loop of the program is in; one word."""
 
 PROGRAM = 0x5C000
+
+FRAME_ALIGNMENT = 32
+"""Of the frames that lie ready for kernels, as of the supervisor's stack."""
 
 
 def data_start(program_end: int) -> int:

@@ -4,49 +4,57 @@ a sum of each step's slowest tile for the whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..fabric.schedule import Schedule
 from ..kernels import KERNELS
 from ..lower.calls import Call
-from ..lower.tile_work import Phase, TileWork, copies_of
+from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
 from ..machine.timing import BARRIER_INTERNAL
 from ..place.placement import Placement
 from ..plan.steps import Step
+from .call_code import CALL
+from .step_code import StepCode
 
-PHASE = BARRIER_INTERNAL + 65
-"""Cycles of a phase beside its longest row: barrier, entry and return (fitted to the simulator)."""
-CALL = 6
-"""Cycles of a call beside the words that load its registers (fitted to the simulator)."""
-ITERATED = 22
-"""Cycles to move an operand of a call to the current iteration (fitted to the simulator)."""
+PHASE = BARRIER_INTERNAL + 12
+"""Cycles of a phase beside its longest row and the way to the barrier (fitted to the simulator)."""
 
 
-def predict(work: TileWork, placement: Placement, schedules: Mapping[int, Schedule]) -> list[Step]:
+def predict(
+    work: TileWork, placement: Placement, schedules: Mapping[int, Schedule], programs: Sequence[StepCode]
+) -> list[Step]:
     """The plan's steps with the cycles they will take.
 
     Args:
         schedules: per step that is an exchange with traffic.
+        programs: step code of every class.
     """
     steps: list[Step] = []
     for index, (step, item) in enumerate(zip(work.plan.steps, work.work, strict=True)):
+        own = np.array([program.cycles.get(index, 0) for program in programs], dtype=np.int64)
         if isinstance(item, Call):
-            cycles = _call(item, work, placement)
+            cycles = _call(item, work, placement, own)
         else:
             cycles = _copies(item, work)
-            cycles += PHASE + schedules[index].horizon if index in schedules else 0
+            if index in schedules:
+                cycles += int(own.max()) + PHASE + schedules[index].horizon
         steps.append(replace(step, cycles=float(cycles)))
     return steps
 
 
-def _call(call: Call, work: TileWork, placement: Placement) -> int:
-    """Cycles of the slowest tile; classes that take the same way are computed at once."""
+def _call(call: Call, work: TileWork, placement: Placement, own: NDArray[np.int64]) -> int:
+    """Cycles of the slowest tile; classes that take the same way are computed at once.
+
+    Args:
+        own: per class, cycles beside the kernel's formula.
+    """
     kernel = KERNELS[call.kernel]
     names = [operand.name for operand in kernel.contract.operands]
-    ways: dict[tuple[tuple[str, bool], ...], list[int]] = {}
+    ways: dict[tuple[tuple[str, bool], ...], list[TileClass]] = {}
     for tile_class in work.classes:
         tile = tile_class.representative
         if not call.active[tile]:
@@ -58,15 +66,14 @@ def _call(call: Call, work: TileWork, placement: Placement) -> int:
                 address = 0 if buffer is None else placement.address(tile_class.index, buffer)
                 arguments[name] = address + int(offsets[tile])
             way = kernel.way(arguments)
-        ways.setdefault(tuple(way.items()), []).append(tile)
+        ways.setdefault(tuple(way.items()), []).append(tile_class)
     longest = 0
-    for flags, tiles in ways.items():
-        where = np.array(tiles)
+    for flags, classes in ways.items():
+        where = np.array([tile_class.representative for tile_class in classes])
         scalars = {name: values[where] for name, values in call.scalars.items()}
-        words = len(names) + sum(1 + (register[where] >= 1 << 20) for register in call.registers)
-        cycles = kernel.cycles(**scalars, **dict(flags)) + words
-        longest = max(longest, int(np.max(cycles)))
-    return longest + CALL + ITERATED * len(call.strides)
+        cycles = kernel.cycles(**scalars, **dict(flags))
+        longest = max(longest, int(np.max(cycles + own[[tile_class.index for tile_class in classes]])))
+    return longest
 
 
 def _copies(phase: Phase, work: TileWork) -> int:

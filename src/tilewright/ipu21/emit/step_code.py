@@ -8,24 +8,47 @@ from dataclasses import dataclass, field
 from ..isa import build, csrs
 from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
+from ..machine.timing import RUN_LAUNCH, SUPERVISOR_BRANCH
 from ..place.placement import Placement
+from .call_code import (
+    CALL,
+    ITERATED,
+    Block,
+    argument_words,
+    block_cycles,
+    call_code,
+    call_words,
+    prepared_block,
+)
+from .lines import Line, constant, constants, last_issue, load, put, store, words_of
 from .memory_map import ITERATION
+from .moving import move_lines, reset_lines
+from .prepared import Moving, Prepared, PreparedCalls
 from .steps_profile import ProfileIndex
 
 SYNC_ABSENT, SYNC_INTERNAL = 1, 3
 
+SHADOW = RUN_LAUNCH - 2
+"""Instructions for which there is time between `runall` and `sync 2`, until the workers' first slot."""
+_COUNT = 8
+"""Register for the word count of a phase."""
+
 
 @dataclass
 class StepCode:
-    """Words of a class program and where each profile step begins.
+    """Words of a class program, where each profile step begins, and what its steps take.
 
     Attributes:
         words: to lie at the address the code was made for.
         marks: (byte offset, profile step).
+        cycles: plan step -> cycles of its own code, without what kernels and rows take.
+        returns: (offset in the frame area, return address to be written there).
     """
 
     words: list[int] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)
+    cycles: dict[int, int] = field(default_factory=dict)
+    returns: list[tuple[int, int]] = field(default_factory=list)
 
     def mark(self, step: int) -> None:
         self.marks.append((4 * len(self.words), step))
@@ -34,11 +57,15 @@ class StepCode:
 class ClassProgram:
     """Emits the steps of one tile class.
 
+    Instructions that only set registers for what comes next go where they cost nothing: between the start of
+    workers and the wait for them.
+
     Args:
         tile_class: whose program it is.
         address_of: buffer name -> byte address on this class.
         symbols: addresses of the kernels' and the runtime's entry points.
         address: where the code begins.
+        area: where the frames of prepared calls lie.
     """
 
     def __init__(
@@ -47,115 +74,128 @@ class ClassProgram:
         address_of: Callable[[str], int],
         symbols: Mapping[str, int],
         address: int,
+        area: int,
     ) -> None:
         self.tile = tile_class.representative
         self.address_of = address_of
         self.symbols = symbols
         self.address = address
+        self.area = area
         self.code = StepCode()
+        self._shadow = 0
 
-    def enter_loop(self) -> int:
-        """Begin with iteration 0; the byte address of the loop's head."""
-        self.code.words += [
-            build.setzi(0, 0),
-            build.setzi(1, ITERATION),
-            build.st32(0, 1, build.ZERO, 0),
-        ]
+    def _here(self) -> int:
         return self.address + 4 * len(self.code.words)
 
-    def close_loop(self, head: int, count: int) -> None:
-        """Go on to the next iteration, if there is one."""
-        self.code.words += [
-            build.setzi(1, ITERATION),
-            build.ld32(0, 1, build.ZERO, 0),
-            build.add_imm(0, 0, 1),
-            build.st32(0, 1, build.ZERO, 0),
-            build.add_imm(0, 0, -count),
-            build.brnz(0, head),
-        ]
+    def _add(self, block: Block, step: int) -> int:
+        """A block of a profile step, its setup in the shadow of the launch before, as far as it has room.
 
-    def compute(self, call: Call, step: int) -> None:
-        """Load the call registers m2, m3, ... and call the kernel; nothing if the class has no part in it."""
+        Returns how many instructions went there.
+        """
+        hidden = min(self._shadow, len(block.setup))
+        if hidden:
+            self.code.words[-1:-1] = words_of(block.setup[:hidden])
         self.code.mark(step)
+        self.code.words += words_of([*block.setup[hidden:], *block.body])
+        self._shadow = SHADOW if block.launches else 0
+        return hidden
+
+    def enter_loop(self, moving: Sequence[Moving]) -> int:
+        """Begin with iteration 0; the byte address of the loop's head."""
+        self._shadow = 0
+        self.code.words += [build.setzi(0, 0), build.setzi(1, ITERATION), build.st32(0, 1, build.ZERO, 0)]
+        self.code.words += words_of(reset_lines(moving, self.area))
+        return self._here()
+
+    def close_loop(self, head: int, count: int, moving: Sequence[Moving], last: int) -> None:
+        """Go on to the next iteration, if there is one.
+
+        Args:
+            last: plan step that the cycles of moving on are added to.
+        """
+        self._shadow = 0
+        lines = [
+            *constant(1, ITERATION),
+            load(0, 1, 0),
+            *move_lines(moving, self.area),
+            Line(build.add_imm(0, 0, 1), 0, (0,)),
+            *constant(1, ITERATION),
+            Line(build.add_imm(2, 0, -count), 2, (0,)),
+            store(0, 1, 0),
+            Line(build.brnz(2, head), -1, (2,)),
+        ]
+        self.code.words += words_of(lines)
+        self.code.cycles[last] = self.code.cycles.get(last, 0) + last_issue(lines) + SUPERVISOR_BRANCH
+
+    def compute(self, call: Call, number: int, step: int, prepared: Prepared | None) -> None:
+        """Call a kernel; nothing if the class has no part in it.
+
+        Args:
+            number: the plan step.
+            step: the profile step.
+            prepared: what is left of the call, if it is prepared.
+        """
         if not call.active[self.tile]:
-            return
+            self.code.mark(step)
+        elif prepared is None:
+            self._plain(call, number, step)
+        elif prepared.stop is None:
+            self.code.mark(step)
+            self.code.cycles[number] = -prepared.cycles
+        else:
+            block = prepared_block(prepared, self.area)
+            hidden = self._add(block, step)
+            self.code.cycles[number] = block_cycles(prepared, block, hidden)
+            # Behind the kernel's return comes the stack pointer.
+            self.code.returns += [(place, self._here() - 4) for place in prepared.return_words]
+
+    def _plain(self, call: Call, number: int, step: int) -> None:
         values = [
             0 if name is None else self.address_of(name) + int(offsets[self.tile])
             for name, offsets in call.operands
         ]
         values += [int(register[self.tile]) for register in call.registers]
         strides = {position: int(stride[self.tile]) for position, stride in call.strides.items()}
+        self._shadow = 0
+        self.code.mark(step)
         self.code.words += call_code(values, strides, self.symbols[call.kernel])
+        self.code.cycles[number] = len(argument_words(values)) + CALL + ITERATED * len(strides)
 
     def copies(self, phase: Phase, step: int) -> None:
         """Copies of data that need not leave the tile."""
         self.code.mark(step)
         for source, destination, source_offset, destination_offset, words in copies_of(phase, self.tile):
-            self._call(
-                "copy_u64",
-                [
-                    self.address_of(destination) + destination_offset,
-                    self.address_of(source) + source_offset,
-                    words,
-                ],
-            )
+            self._shadow = 0
+            values = [
+                self.address_of(destination) + destination_offset,
+                self.address_of(source) + source_offset,
+                words,
+            ]
+            self.code.words += call_words(self.symbols, "copy_u64", values)
 
-    def exchange(self, phase: Phase, step: int, row_address: int) -> None:
+    def exchange(self, phase: Phase, number: int, step: int, row_address: int) -> None:
         """One internal phase."""
-        self.code.mark(step)
-        self.code.words += exchange_words(self.symbols, row_address if phase.active[self.tile] else None)
-
-    def _call(self, symbol: str, values: list[int]) -> None:
-        self.code.words += call_words(self.symbols, symbol, values)
+        block = exchange_block(row_address if phase.active[self.tile] else None)
+        hidden = self._add(block, step)
+        self.code.cycles[number] = last_issue([*block.setup[hidden:], *block.body[:-1]]) + 1
 
 
-def exchange_words(symbols: Mapping[str, int], row_address: int | None) -> list[int]:
-    """One internal phase: drain the workers, meet the other tiles, run the row; without a row, stay away.
+def exchange_block(row_address: int | None) -> Block:
+    """One internal phase: meet the other tiles, run the row; without a row, stay away.
 
-    The instructions from `sync 3` to the row's first word are the same on every tile that has a row.
+    Kernels leave no worker running, so there is nobody to wait for on the tile itself. The instructions from
+    `sync 3` to the row's first word are the same on every tile that has a row.
     """
     if row_address is None:
-        return [build.sans(0), build.sync(SYNC_ABSENT)]
-    return [
-        build.call(7, symbols["worker_barrier"]),
-        build.setzi(8, 1),
-        build.put(csrs.INCOMING_DCOUNT, 8),
-        build.sync(SYNC_INTERNAL),
-        build.call(10, row_address),
-    ]
-
-
-def call_words(symbols: Mapping[str, int], symbol: str, values: Sequence[int]) -> list[int]:
-    """Load the call registers $m2, $m3, ... and call a kernel."""
-    return [*argument_words(values), build.call(10, symbols[symbol])]
-
-
-def call_code(values: Sequence[int], strides: Mapping[int, int], entry: int) -> list[int]:
-    """Load the call registers, move those of iterated operands to the current iteration, and call.
-
-    Args:
-        strides: operand position -> bytes from one iteration's part to the next.
-    """
-    words = [build.setzi(1, ITERATION), build.ld32(0, 1, build.ZERO, 0)] if strides else []
-    words += argument_words(values)
-    for position, stride in strides.items():
-        words += [
-            build.setzi(1, stride),
-            build.mul(1, 1, 0),
-            build.add(2 + position, 2 + position, 1),
-        ]
-    return [*words, build.call(10, entry)]
-
-
-def argument_words(values: Sequence[int]) -> list[int]:
-    """Load $m2, $m3, ... with 32-bit values; those under 2^20 take one instruction.
-
-    Upper halves come last, as far as possible from the lower halves that they wait for.
-    """
-    large = [(register, value) for register, value in enumerate(values, 2) if value >> 20]
-    small = [(register, value) for register, value in enumerate(values, 2) if not value >> 20]
-    words = [build.setzi(register, value & 0xFFFFF) for register, value in [*large, *small]]
-    return words + [build.or_high(register, register, value & 0xFFF00000) for register, value in large]
+        return Block([], [Line(build.sans(0)), Line(build.sync(SYNC_ABSENT))])
+    return Block(
+        constants({_COUNT: 1}),
+        [
+            put(csrs.INCOMING_DCOUNT, _COUNT),
+            Line(build.sync(SYNC_INTERNAL)),
+            Line(build.call(10, row_address)),
+        ],
+    )
 
 
 def class_code(
@@ -163,6 +203,7 @@ def class_code(
     placement: Placement,
     profile: ProfileIndex,
     symbols: Mapping[str, int],
+    prepared: PreparedCalls,
     index: int,
     rows: Mapping[int, int],
     address: int,
@@ -172,28 +213,35 @@ def class_code(
 
     Args:
         symbols: entry points of the linked runtime.
+        prepared: the calls of which only a rest is left.
         index: which class.
         rows: address of its row for each plan step that is an exchange with traffic.
         address: where the code begins.
         next_address: where the program goes on behind the last step.
     """
-    program = ClassProgram(work.classes[index], lambda name: placement.address(index, name), symbols, address)
+    program = ClassProgram(
+        work.classes[index],
+        lambda name: placement.address(index, name),
+        symbols,
+        address,
+        prepared.address,
+    )
     begins = {loop.first: loop for loop in work.plan.loops}
     ends = {loop.end: loop for loop in work.plan.loops}
     head = 0
-    for step, item in enumerate(work.work):
-        if step in ends:
-            program.close_loop(head, ends[step].count)
-        if step in begins:
-            head = program.enter_loop()
+    for step, item in enumerate([*work.work, None]):
+        if loop := ends.get(step):
+            program.close_loop(head, loop.count, prepared.moving(index, loop.first, loop.end), step - 1)
+        if loop := begins.get(step):
+            head = program.enter_loop(prepared.moving(index, loop.first, loop.end))
+        if item is None:
+            break
         if isinstance(item, Call):
-            program.compute(item, profile.step[step])
+            program.compute(item, step, profile.step[step], prepared.of(step, index))
             continue
         if step in profile.copies:
             program.copies(item, profile.copies[step])
         if step in rows:
-            program.exchange(item, profile.step[step], rows[step])
-    if len(work.work) in ends:
-        program.close_loop(head, ends[len(work.work)].count)
+            program.exchange(item, step, profile.step[step], rows[step])
     program.code.words.append(build.bri(next_address))
     return program.code

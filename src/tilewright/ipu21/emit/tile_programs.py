@@ -1,4 +1,4 @@
-"""Programs of all 1,472 tiles: host code, step code and rows, laid out at the same places everywhere.
+"""Programs of all 1,472 tiles: host code, frames, step code and rows, at the same places everywhere.
 
 Every tile runs `initialize` phases once and then loops for ever: input phases, steps, output phases. At the
 top of the loop it waits for the host, so a session may run the program any number of times.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ..machine.topology import TILES
 from .host_code import Tables, copy_from_staging, phase
 from .host_plan import Batches, Slot
 from .host_sequence import HostSequence
+from .memory_map import FRAME_ALIGNMENT
 from .step_code import StepCode
 
 INTERNAL_BARRIERS, HOST_BARRIERS = 1, 2
@@ -32,8 +33,24 @@ PhaseRows = Mapping[int, Mapping[int, NDArray[np.uint32]]]
 
 StepEmitter = Callable[[int, Mapping[int, int], int, int], StepCode]
 """Step code of a class from its index, the row address of each step in `PhaseRows`, the address it begins
-at, and the address to go on at. The number of words must not depend on the addresses.
+at, and the address to go on at.
 """
+
+
+class Frames(Protocol):
+    """What step code keeps in memory beside itself: the same room on every tile, words of each class.
+
+    Attributes:
+        bytes: room it needs.
+    """
+
+    bytes: int
+
+    def place(self, address: int) -> None:
+        """Settle where the room is, before step code is made."""
+
+    def words_of(self, index: int, returns: Sequence[tuple[int, int]]) -> NDArray[np.uint32]:
+        """The words of a class, with what its step code decided: see `StepCode.returns`."""
 
 
 class PlacedRow(NamedTuple):
@@ -69,18 +86,20 @@ class Programs:
 
     Attributes:
         tiles, idle: per physical id, tiles with and without a class.
-        classes: step code per tile class.
+        classes: step code per tile class; frames: the words it keeps in memory.
         rows: per physical id, its exchange rows.
-        start, closing_address, steps_address: byte addresses common to all tiles.
+        start, closing_address, frames_address, steps_address: byte addresses common to all tiles.
         end: one past the last byte any tile uses for programs.
     """
 
     tiles: dict[int, TileProgram]
     idle: dict[int, TileProgram]
     classes: list[StepCode]
+    frames: list[NDArray[np.uint32]]
     rows: dict[int, list[PlacedRow]]
     start: int
     closing_address: int
+    frames_address: int
     steps_address: int
     end: int
     class_of: dict[int, int] = field(default_factory=dict)
@@ -103,6 +122,7 @@ def assemble_programs(
     copy_address: int,
     start: int,
     *,
+    frames: Frames | None = None,
     times: Mapping[int, int] | None = None,
     prologue: Sequence[int] = (),
 ) -> Programs:
@@ -113,6 +133,7 @@ def assemble_programs(
         emit: makes the step code of a class.
         copy_address: entry of `copy_u64` on tiles with a class.
         start: where programs begin.
+        frames: what the step code keeps in memory.
         times: how often each step of `phase_rows` runs; once if absent.
         prologue: words that tiles with a class execute once, before their first input phase; they must not
             depend on where they lie.
@@ -127,7 +148,17 @@ def assemble_programs(
     }
     before = 4 * len(prologue) + 4
     closing_address = start + _align(max(4 * parts[tile].opening_words + before for tile in class_of))
-    steps_address = closing_address + _align(max(4 * len(parts[tile].closing) + 4 for tile in class_of))
+    frames_address = closing_address + max(4 * len(parts[tile].closing) + 4 for tile in class_of)
+    frames_address = align_up(frames_address, FRAME_ALIGNMENT)
+    if frames:
+        frames.place(frames_address)
+    rows_start = frames_address + (align_up(frames.bytes, FRAME_ALIGNMENT) if frames else 0)
+    where = [_row_addresses(tiles, phase_rows, rows_start) for tiles in classes]
+    steps_address = max((cursor for _, cursor in where), default=rows_start)
+    codes = [
+        emit(index, addresses, steps_address, closing_address) for index, (addresses, _) in enumerate(where)
+    ]
+    end = steps_address + _align(max((4 * len(code.words) for code in codes), default=0))
     active = {
         tile: parts[tile].active(start, closing_address, steps_address, prologue) for tile in sorted(class_of)
     }
@@ -137,27 +168,28 @@ def assemble_programs(
         alike = _host_part(bystanders[0], traffic, copy_address).idle(start, phases)
         idle |= dict.fromkeys(bystanders, alike)
 
-    placeholder = [
-        emit(index, dict.fromkeys(phase_rows, 0), steps_address, closing_address)
-        for index in range(len(classes))
-    ]
-    rows_start = steps_address + _align(max((4 * len(code.words) for code in placeholder), default=0))
-    codes, addresses = [], []
-    end = rows_start
-    for index, tiles in enumerate(classes):
-        where, cursor = _row_addresses(tiles, phase_rows, rows_start)
-        addresses.append(where)
-        end = max(end, cursor)
-        codes.append(emit(index, where, steps_address, closing_address))
     placed = {
         tile: [
-            PlacedRow(step, addresses[index][step], rows[tile])
+            PlacedRow(step, where[index][0][step], rows[tile])
             for step, rows in phase_rows.items()
             if tile in rows
         ]
         for tile, index in class_of.items()
     }
-    return Programs(active, idle, codes, placed, start, closing_address, steps_address, end, class_of)
+    kept = [frames.words_of(index, code.returns) for index, code in enumerate(codes)] if frames else []
+    return Programs(
+        active,
+        idle,
+        codes,
+        kept,
+        placed,
+        start,
+        closing_address,
+        frames_address,
+        steps_address,
+        end,
+        class_of,
+    )
 
 
 def _row_addresses(tiles: Sequence[int], phase_rows: PhaseRows, start: int) -> tuple[dict[int, int], int]:

@@ -66,12 +66,11 @@ KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_O
 _ROUTINES: dict[str, Callable[[], str]] = {
     runtime.START: runtime.start_source,
     runtime.START_IDLE: runtime.start_idle_source,
-    runtime.WORKER_BARRIER: runtime.worker_barrier_source,
     runtime.HOST_FOLLOWER: runtime.host_follower_source,
     rounding.SET_ROUNDING: rounding.set_rounding_source,
 }
 
-COMPUTING: tuple[str, ...] = (runtime.START, runtime.WORKER_BARRIER, runtime.HOST_FOLLOWER, "copy_u64")
+COMPUTING: tuple[str, ...] = (runtime.START, runtime.HOST_FOLLOWER, "copy_u64")
 """What every tile that computes carries, whatever else; the start-up comes first."""
 IDLE: tuple[str, ...] = (runtime.START_IDLE, runtime.HOST_FOLLOWER)
 """What a tile that only keeps the barriers carries."""

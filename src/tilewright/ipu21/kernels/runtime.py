@@ -1,11 +1,10 @@
-"""The static runtime every tile carries: start-up in two forms, worker barrier, barrier follower.
+"""The static runtime every tile carries: start-up in two forms, barrier follower.
 
 Sequence of the start-up (known, as in the published runtime): leave the loader's superstep, wait for its
 workers, bring the exchange and worker registers into a defined state, meet the host, go to the generated
 program `tile_program`. The published runtime also writes worker CSR 7, whose meaning is open; nothing here
-depends on it, so it is left out.
-
-Routines of the barrier kind are called with `$m7` (worker barrier) or `$m10` (follower) as return address.
+depends on it, so it is left out. So is its worker barrier in front of every exchange: kernels return only
+when their workers have ended.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ DRAWS = 15
 
 START = "_start"
 START_IDLE = "_start_idle"
-WORKER_BARRIER = "worker_barrier"
 HOST_FOLLOWER = "host_follower"
 
 _ARRIVE = (
@@ -92,21 +90,6 @@ def start_source() -> str:
 def start_idle_source() -> str:
     """Start of a tile that only keeps the barriers: it never reads its number, so all of them stay alike."""
     return section(START_IDLE, [*_ARRIVE, *_MEET_HOST], front=["nop"])
-
-
-def worker_barrier_source() -> str:
-    """Returns by `$m7` when no worker runs; clobbers $m0. Kernels leave none running, other code might."""
-    return section(
-        WORKER_BARRIER,
-        [
-            "setzi $m0, .Lworker_barrier_exit",
-            "runall $m0, $mzero, 0",
-            "sync 2",
-            "br $m7",
-            ".Lworker_barrier_exit:",
-            "exitz $m15",
-        ],
-    )
 
 
 def host_follower_source() -> str:

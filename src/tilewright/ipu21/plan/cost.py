@@ -6,20 +6,33 @@ All functions work on integers and on NumPy arrays alike.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from ..kernels import KERNELS
+import numpy as np
+
+from ...arithmetic import align_up
+from ..kernels import KERNELS, link_kernels
+from ..kernels.prologue import Code, run_ahead
+from ..kernels.runtime import STACK_TOP
+from ..kernels.tail import tail_of
+from ..machine.memory import REGION1_BASE
 from ..machine.timing import BARRIER_INTERNAL
 from .movement import Load
 
-PHASE_FIXED = BARRIER_INTERNAL + 170
-"""Barrier, worker drain, row entry, route time of the first and last word (fitted to the simulator)."""
+PHASE_FIXED = BARRIER_INTERNAL + 120
+"""Barrier, row entry, route time of the first and last word (fitted to the simulator)."""
 SCHEDULE_LENGTH = 1.03
 """Length of a schedule over its busiest receiver's words, for regular phases (fitted to the simulator)."""
 FRAGMENT = 1
 """Cycles a change of source adds at a receiver (fitted to the simulator)."""
 CALL = 12
 """Cycles to load a kernel's registers and call it (fitted to the simulator)."""
+START, GO_ON = 2, 20
+"""Cycles of a prepared call before its workers start, less those of the return that it saves; the same where
+it goes on in the kernel's code (fitted to the simulator)."""
+SIZE = 24
+"""Of the call by which a kernel's prologue is judged; its length hardly depends on sizes."""
 
 
 def exchange(words: Any, fragments: Any) -> Any:
@@ -35,7 +48,22 @@ def move(load: Load) -> float:
 
 def kernel(symbol: str, **scalars: Any) -> Any:
     """Cycles of a call of a kernel with these scalars, by name."""
-    return CALL + KERNELS[symbol].cycles(**scalars)
+    return np.maximum(KERNELS[symbol].cycles(**scalars) + _beside(symbol), 0)
+
+
+@cache
+def _beside(symbol: str) -> int:
+    """Cycles of a call beside the kernel's formula: its prologue is executed by the compiler."""
+    contract, image = KERNELS[symbol].contract, link_kernels([symbol], {})
+    used = [operand.name for operand in contract.operands if operand.role != "unused"]
+    values = {name: REGION1_BASE + 0x1000 * index for index, name in enumerate(used)}
+    for scalar in contract.scalars:
+        values[scalar.name] = align_up(max(scalar.minimum, min(SIZE, scalar.maximum)), scalar.multiple)
+    arguments = {number: np.array([value]) for number, value in contract.registers(**values).items()}
+    code = Code(image)
+    (reached,) = run_ahead(code, image.symbols[symbol], arguments, STACK_TOP)
+    assert reached.stop is not None
+    return (START if tail_of(code, reached.stop).launch else GO_ON) - reached.cycles
 
 
 def gemm(rows: Any, inner: Any, columns: Any, element_bytes: int = 2) -> Any:

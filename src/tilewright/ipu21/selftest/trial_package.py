@@ -22,13 +22,15 @@ from ...package.records import (
     Region,
     Symbol,
 )
+from ..emit.call_code import call_words
 from ..emit.host_plan import plan_batches
 from ..emit.host_protocol import entry_points, host_exchange
 from ..emit.images import ImageBlobs, build_images, zeros
+from ..emit.lines import words_of
 from ..emit.memory_map import data_start
 from ..emit.row_regions import row_regions
 from ..emit.runtime_image import runtime_with
-from ..emit.step_code import StepCode, call_words, exchange_words
+from ..emit.step_code import StepCode, exchange_block
 from ..emit.steps_profile import INITIALIZE, INPUT
 from ..emit.tile_programs import HostTraffic, PhaseRows, assemble_programs
 from ..fabric.schedule import schedule
@@ -147,7 +149,8 @@ def _step_code(
     for number, step in enumerate(trial.steps):
         code.mark(FIRST_STEP + number)
         if isinstance(step, Exchange):
-            code.words += exchange_words(symbols, rows[number] if tile in phase_rows[number] else None)
+            block = exchange_block(rows[number] if tile in phase_rows[number] else None)
+            code.words += words_of([*block.setup, *block.body])
             continue
         for call in step.calls:
             if call.tile == tile:

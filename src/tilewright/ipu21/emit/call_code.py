@@ -1,0 +1,114 @@
+"""The words of one kernel call: in full, or what is left of a prepared one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..isa import build
+from ..kernels.prologue import RETURN, STACK
+from ..kernels.runtime import STACK_TOP
+from ..machine.timing import SUPERVISOR_BRANCH
+from .lines import Line, constants, last_issue, load, put, words_of
+from .memory_map import ITERATION
+from .prepared import Prepared
+
+CALL = 6
+"""Cycles of a call beside the words that load its registers (fitted to the simulator)."""
+ITERATED = 22
+"""Cycles to move an operand of a call to the current iteration (fitted to the simulator)."""
+SYNC_LOCAL = 2
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of step code.
+
+    Attributes:
+        setup: sets registers and does nothing else; may be done earlier.
+        body: the rest.
+        launches: it ends with `runall` and `sync 2`.
+    """
+
+    setup: list[Line]
+    body: list[Line]
+    launches: bool = False
+
+
+def prepared_block(call: Prepared, area: int) -> Block:
+    """What is left of a prepared call. `area`: where the frames lie."""
+    assert call.stop is not None
+    used = {*call.registers, *call.loaded}
+    spare = [register for register in range(RETURN) if register not in used]
+    if call.tail.launch:
+        entry, base, stride = call.tail.launch
+        # The stack pointer stays: another register names the frame.
+        renamed = {STACK: spare[0]}
+        entry, base = renamed.get(entry, entry), renamed.get(base, base)
+        values = {renamed.get(register, register): value for register, value in call.registers.items()}
+        loaded = {renamed.get(register, register): place for register, place in call.loaded.items()}
+        launch = Line(build.runall(entry, base, stride), -1, (entry, base))
+        return Block(_setup(values, loaded, area), [launch, Line(build.sync(SYNC_LOCAL))], launches=True)
+    pointers = spare[: len(call.puts)]
+    values, loaded = dict(call.registers), dict(call.loaded)
+    for pointer, (_, value, place) in zip(pointers, call.puts, strict=True):
+        if place is None:
+            values[pointer] = value
+        else:
+            loaded[pointer] = place
+    puts = [put(number, pointer) for pointer, (number, _, _) in zip(pointers, call.puts, strict=True)]
+    live = tuple(sorted(used))
+    onward = Line(build.call(RETURN, call.stop), RETURN, live)
+    if RETURN in used:
+        onward = Line(build.bri(call.stop), -1, live)
+    return Block(_setup(values, loaded, area), [*puts, onward, *constants({STACK: STACK_TOP})])
+
+
+def _setup(values: Mapping[int, int], loaded: Mapping[int, int], area: int) -> list[Line]:
+    """Set registers to values and to words of the area. Pointers, which are waited for, come first."""
+    if not loaded:
+        return constants(values)
+    # The last register that is loaded holds the address until then.
+    base, lowest = list(loaded)[-1], min(loaded.values())
+    return [
+        *constants({base: area + lowest}),
+        *constants(values),
+        *(load(register, base, place - lowest) for register, place in loaded.items()),
+    ]
+
+
+def block_cycles(call: Prepared, block: Block, hidden: int) -> int:
+    """Cycles of a prepared call beside its kernel's formula, if `hidden` of its setup is done before."""
+    lines = [*block.setup[hidden:], *block.body]
+    if block.launches:
+        return last_issue(lines[:-1]) - call.cycles - SUPERVISOR_BRANCH
+    restored = 1
+    onward = last_issue(lines[:-restored])
+    return onward + SUPERVISOR_BRANCH + restored - call.cycles
+
+
+def call_words(symbols: Mapping[str, int], symbol: str, values: Sequence[int]) -> list[int]:
+    """Load the call registers $m2, $m3, ... and call a kernel."""
+    return [*argument_words(values), build.call(10, symbols[symbol])]
+
+
+def call_code(values: Sequence[int], strides: Mapping[int, int], entry: int) -> list[int]:
+    """Load the call registers, move those of iterated operands to the current iteration, and call.
+
+    Args:
+        strides: operand position -> bytes from one iteration's part to the next.
+    """
+    words = [build.setzi(1, ITERATION), build.ld32(0, 1, build.ZERO, 0)] if strides else []
+    words += argument_words(values)
+    for position, stride in strides.items():
+        words += [
+            build.setzi(1, stride),
+            build.mul(1, 1, 0),
+            build.add(2 + position, 2 + position, 1),
+        ]
+    return [*words, build.call(10, entry)]
+
+
+def argument_words(values: Sequence[int]) -> list[int]:
+    """Load $m2, $m3, ... with 32-bit values; those under 2^20 take one instruction."""
+    return words_of(constants(dict(enumerate(values, 2))))

@@ -1,0 +1,275 @@
+"""Kernel calls whose prologue the compiler has executed: their frames lie ready in the tile's memory.
+
+All calls of all tile classes, in all iterations of a loop, go through the kernel's own supervisor code at
+once (`kernels.prologue`). What is left of a call is to load the few registers that the rest of that code
+needs, and to go on there; where the rest only starts the workers and waits for them, it stands in the program
+itself. Values that differ between iterations lie in memory and are moved on at the end of each.
+
+A call is left as it is where its prologue cannot be executed ahead or differs between iterations in more than
+equal steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arithmetic import align_up
+from ..kernels.prologue import RETURN, Code, Reached, Values, run_ahead
+from ..kernels.runtime import STACK_TOP
+from ..kernels.tail import Tail, tail_of
+from ..lower.calls import Call
+from ..lower.tile_work import TileWork
+from ..place.placement import Placement
+from ..toolchain import LinkedImage
+from .memory_map import FRAME_ALIGNMENT
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A word of the frame area that every iteration but the first moves on.
+
+    Attributes:
+        offset: bytes from the beginning of the area.
+        first: its value in the first iteration.
+        step: what is added, modulo 2**32.
+    """
+
+    offset: int
+    first: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is left of one call of one class.
+
+    Attributes:
+        stop: where the kernel's code goes on; None if there is nothing to do.
+        tail: what it does there.
+        registers: values by number; those in `loaded` lie in the area, by offset, instead.
+        puts: (CSR, value, offset in the area where the value lies instead or None).
+        return_words: offsets in the area of words that want the return address.
+        cycles: of the kernel's code up to `stop`.
+    """
+
+    stop: int | None
+    tail: Tail
+    registers: Mapping[int, int]
+    loaded: Mapping[int, int]
+    puts: tuple[tuple[int, int, int | None], ...]
+    return_words: tuple[int, ...]
+    cycles: int
+
+
+@dataclass
+class _Group:
+    """Calls of one step that take the same way; arrays have a row per class and a column per iteration."""
+
+    reached: Reached
+    tail: Tail
+    row_of: dict[int, int]
+    registers: dict[int, Values]
+    frame: dict[int, Values]
+    puts: list[tuple[int, Values]]
+    moving: list[int | tuple[str, int]]
+    """Registers, and puts by index, whose values lie behind the frame because they move."""
+
+
+@dataclass
+class _Step:
+    """All prepared calls of one step; the frame lies between `bottom` and `top` of the area, `moving` words
+    behind it."""
+
+    arguments: dict[int, Values]
+    classes: list[int]
+    entry: int
+    count: int
+    groups: list[_Group]
+    top: int = 0
+
+    @property
+    def depth(self) -> int:
+        words = [offset for group in self.groups for offset in (*group.frame, *group.reached.return_words)]
+        return -min(words, default=0)
+
+    @property
+    def moving(self) -> int:
+        return max((len(group.moving) for group in self.groups), default=0)
+
+
+class PreparedCalls:
+    """All prepared calls of a program and their frame area, the same layout on every tile.
+
+    Attributes:
+        bytes: of the area.
+        address: where it lies; `place` sets it.
+    """
+
+    def __init__(self, work: TileWork, placement: Placement, image: LinkedImage) -> None:
+        self.code = Code(image)
+        self.address = STACK_TOP
+        self._classes = len(work.classes)
+        times = work.plan.times()
+        self._steps: dict[int, _Step] = {}
+        self._areas = np.zeros((0, 0), dtype=np.uint32)
+        self._moving: dict[int, list[list[Moving]]] = {}
+        for step, item in enumerate(work.work):
+            if isinstance(item, Call):
+                self._steps[step] = _gather(item, work, placement, image.symbols[item.kernel], times[step])
+        self._evaluate()
+        cursor = 0
+        for made in self._steps.values():
+            if made.groups:
+                made.top = align_up(cursor + made.depth, FRAME_ALIGNMENT)
+                cursor = made.top + 4 * made.moving
+        self.bytes = align_up(cursor, FRAME_ALIGNMENT)
+
+    def place(self, address: int) -> None:
+        """Put the area somewhere, a multiple of `FRAME_ALIGNMENT`."""
+        self.address = address
+        self._evaluate()
+        self._areas = self._areas_without_returns()
+        self._moving = {step: self._moving_words(made) for step, made in self._steps.items()}
+
+    def _evaluate(self) -> None:
+        for made in self._steps.values():
+            made.groups = _evaluated(self.code, made, self.address + made.top)
+
+    def of(self, step: int, index: int) -> Prepared | None:
+        """What is left of a step's call on a class; None if all of it is."""
+        made = self._steps[step]
+        for group in made.groups:
+            if index in group.row_of:
+                return _prepared(group, group.row_of[index], made.top)
+        return None
+
+    def moving(self, index: int, first: int, end: int) -> list[Moving]:
+        """Words that iterations of a loop over the steps first .. end-1 move on, on one class, rising."""
+        return [word for step, words in self._moving.items() if first <= step < end for word in words[index]]
+
+    def _moving_words(self, made: _Step) -> list[list[Moving]]:
+        """Of each class, the words of a step that move, rising."""
+        found: list[list[Moving]] = [[] for _ in range(self._classes)]
+        for group in made.groups:
+            for offset, values in _words(group, made.top):
+                steps = _steps(values)
+                if steps.any():
+                    for index, row in group.row_of.items():
+                        if steps[row]:
+                            found[index].append(Moving(offset, int(values[row, 0]), int(steps[row])))
+        return found
+
+    def words_of(self, index: int, returns: Sequence[tuple[int, int]]) -> NDArray[np.uint32]:
+        """The area of a class before the first iteration, with return addresses at these offsets."""
+        words: NDArray[np.uint32] = self._areas[index].copy()
+        for offset, address in returns:
+            words[offset // 4] = address
+        return words
+
+    def _areas_without_returns(self) -> NDArray[np.uint32]:
+        areas = np.zeros((self._classes, self.bytes // 4), dtype=np.uint32)
+        for made in self._steps.values():
+            for group in made.groups:
+                classes, rows = list(group.row_of), list(group.row_of.values())
+                for offset, values in _words(group, made.top):
+                    areas[classes, offset // 4] = values[rows, 0]
+        return areas
+
+
+def _words(group: _Group, top: int) -> list[tuple[int, Values]]:
+    """(offset in the area, values) of the frame and of the words behind it."""
+    words = [(top + offset, values) for offset, values in group.frame.items()]
+    for index, what in enumerate(group.moving):
+        values = group.registers[what] if isinstance(what, int) else group.puts[what[1]][1]
+        words.append((top + 4 * index, values))
+    return words
+
+
+def _gather(call: Call, work: TileWork, placement: Placement, entry: int, count: int) -> _Step:
+    """The arguments of a step's call on every class that makes it, in every iteration."""
+    classes = [item.index for item in work.classes if call.active[item.representative]]
+    tiles = np.array([work.classes[index].representative for index in classes], dtype=np.int64)
+    count = count if call.strides else 1
+    iterations = np.arange(count, dtype=np.int64)
+    arguments: dict[int, Values] = {}
+    register = 2
+    for position, (name, offsets) in enumerate(call.operands):
+        base = np.zeros(len(classes), dtype=np.int64)
+        if name is not None:
+            base = np.array([placement.address(index, name) for index in classes], dtype=np.int64)
+        stride = call.strides[position][tiles] if position in call.strides else np.zeros_like(base)
+        values = (base + offsets[tiles])[:, None] + stride[:, None] * iterations
+        arguments[register] = (values.ravel() & 0xFFFFFFFF).astype(np.uint64)
+        register += 1
+    for values in call.registers:
+        arguments[register] = np.repeat(values[tiles] & 0xFFFFFFFF, count).astype(np.uint64)
+        register += 1
+    return _Step(arguments, classes, entry, count, [])
+
+
+def _evaluated(code: Code, made: _Step, stack: int) -> list[_Group]:
+    if not made.classes:
+        return []
+    groups = []
+    for reached in run_ahead(code, made.entry, made.arguments, stack):
+        tail = tail_of(code, reached.stop) if reached.stop is not None else Tail(frozenset())
+        wanted = tail.live - {RETURN} if RETURN in reached.returns else tail.live
+        spare = RETURN - len([register for register in wanted if register < RETURN])
+        if not wanted <= reached.registers.keys() or len(reached.puts) > spare:
+            continue
+        group = _group(reached, tail, sorted(wanted), made)
+        if group.row_of:
+            groups.append(group)
+    return groups
+
+
+def _group(reached: Reached, tail: Tail, wanted: list[int], made: _Step) -> _Group:
+    """The classes of which all iterations are here and differ by equal steps."""
+    which, counts = np.unique(reached.calls // made.count, return_counts=True)
+    whole = np.isin(reached.calls // made.count, which[counts == made.count])
+
+    def table(values: Values) -> Values:
+        return values[whole].reshape(-1, made.count)
+
+    registers = {number: table(reached.registers[number]) for number in wanted}
+    frame = {offset: table(values) for offset, values in sorted(reached.frame.items())}
+    puts = [(number, table(values)) for number, values in reached.puts]
+    every = [*registers.values(), *frame.values(), *(values for _, values in puts)]
+    even = np.ones(int(whole.sum()) // made.count, dtype=bool)
+    for values in every:
+        steps = _steps(values)
+        line: Values = values[:, :1] + np.multiply.outer(steps, np.arange(made.count, dtype=np.uint64))
+        even &= ((line & np.uint64(0xFFFFFFFF)) == values).all(axis=1)
+    rows = np.flatnonzero(even)
+    names = which[counts == made.count]
+    moving: list[int | tuple[str, int]] = [n for n, values in registers.items() if _steps(values).any()]
+    moving += [("put", index) for index, (_, values) in enumerate(puts) if _steps(values).any()]
+    row_of = {made.classes[int(names[row])]: int(row) for row in rows}
+    return _Group(reached, tail, row_of, registers, frame, puts, moving)
+
+
+def _steps(values: Values) -> Values:
+    """What each row grows by from iteration to iteration, modulo 2**32."""
+    if values.shape[1] == 1:
+        return np.zeros(len(values), dtype=np.uint64)
+    return (values[:, 1] - values[:, 0]) & np.uint64(0xFFFFFFFF)
+
+
+def _prepared(group: _Group, row: int, top: int) -> Prepared:
+    places = {what: top + 4 * index for index, what in enumerate(group.moving)}
+    registers = {
+        number: int(values[row, 0]) for number, values in group.registers.items() if number not in places
+    }
+    loaded = {what: place for what, place in places.items() if isinstance(what, int)}
+    puts = tuple(
+        (number, int(values[row, 0]), places.get(("put", index)))
+        for index, (number, values) in enumerate(group.puts)
+    )
+    words = tuple(top + offset for offset in sorted(group.reached.return_words))
+    return Prepared(group.reached.stop, group.tail, registers, loaded, puts, words, group.reached.cycles)

@@ -1,0 +1,158 @@
+"""Supervisor code that the compiler executes ahead does what it does on a tile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_runs import image_of
+
+from tilewright.ipu21.isa import build
+from tilewright.ipu21.isa.meaning.registry import MEANINGS
+from tilewright.ipu21.kernels import KERNELS
+from tilewright.ipu21.kernels.kernel import Kernel
+from tilewright.ipu21.kernels.prologue import OPERATIONS, RETURN, Code, Reached, run_ahead
+from tilewright.ipu21.kernels.tail import tail_of
+from tilewright.ipu21.machine.timing import SUPERVISOR_LATENCY
+from tilewright.ipu21.simulator.single import STACK_TOP, prepare
+from tilewright.ipu21.simulator.stops import StopKind
+from tilewright.ipu21.toolchain import assemble, link
+
+pytestmark = pytest.mark.sim
+
+CALLS = 24
+RETURN_ADDRESS = 0x5BFF0
+NEVER_READY = ("copy_u64", "fill_u64")
+"""Kernels that turn to their operands at once."""
+
+
+def some_calls(kernel: Kernel, seed: int) -> list[dict[int, int]]:
+    """Registers of legal calls: sizes small and large, operands in both kinds of memory."""
+    random = np.random.default_rng(seed)
+    calls = []
+    for _ in range(CALLS):
+        values = {}
+        for operand in (item for item in kernel.contract.operands if item.role != "unused"):
+            base = 0x80000 if operand.interleaved or random.random() < 0.5 else 0x5C000
+            values[operand.name] = base + 16 * int(random.integers(0x800))
+        for scalar in kernel.contract.scalars:
+            highest = min(scalar.maximum, int(random.choice([2, 9, 40, 200, 2000, 100_000])))
+            value = int(random.integers(scalar.minimum, max(scalar.minimum, highest) + 1))
+            values[scalar.name] = -(-value // scalar.multiple) * scalar.multiple
+        calls.append(kernel.contract.registers(**values))
+    return calls
+
+
+def ahead(symbol: str, calls: list[dict[int, int]]) -> list[Reached]:
+    image = image_of(symbol)
+    arguments = {number: np.array([call[number] & 0xFFFFFFFF for call in calls]) for number in calls[0]}
+    return run_ahead(Code(image), image.symbols[symbol], arguments, STACK_TOP)
+
+
+def on_tile(symbol: str, call: dict[int, int], stop: int) -> Any:
+    """The tile when it meets the instruction at `stop`."""
+    image = image_of(symbol)
+    tile = prepare(image, symbol, call, {stop: build.trap(0).to_bytes(4, "little")})
+    tile.m[0, RETURN] = RETURN_ADDRESS
+    assert tile.run().kind == StopKind.EXCEPTION
+    assert tile.pc == stop
+    return tile
+
+
+@pytest.mark.parametrize("symbol", KERNELS)
+def test_prologue_reaches_what_a_tile_reaches(symbol: str) -> None:
+    kernel = KERNELS[symbol]
+    calls = some_calls(kernel, seed=len(symbol))
+    groups = ahead(symbol, calls)
+    assert sorted(np.concatenate([group.calls for group in groups]).tolist()) == list(range(CALLS))
+    for group in groups:
+        if group.stop is None:
+            continue
+        for place, index in enumerate(group.calls.tolist()):
+            tile = on_tile(symbol, calls[index], group.stop)
+            for number, values in group.registers.items():
+                assert tile.m[0, number] == values[place], f"$m{number}"
+            for number in group.returns:
+                assert tile.m[0, number] == RETURN_ADDRESS, f"$m{number}"
+            words = {offset: int(values[place]) for offset, values in group.frame.items()}
+            words |= dict.fromkeys(group.return_words, RETURN_ADDRESS)
+            for offset, word in words.items():
+                assert int.from_bytes(tile.read(STACK_TOP + offset, 4), "little") == word, offset
+            # The tile stops in front of an instruction that may have to wait for what it reads.
+            assert 0 <= group.cycles - tile.clock <= SUPERVISOR_LATENCY
+
+
+@pytest.mark.parametrize("symbol", [name for name in KERNELS if name not in NEVER_READY])
+def test_kernels_leave_the_launch_and_little_else(symbol: str) -> None:
+    """A kernel whose prologue could not be executed ahead would be called in full, unnoticed."""
+    image = image_of(symbol)
+    code = Code(image)
+    for group in ahead(symbol, some_calls(KERNELS[symbol], seed=3)):
+        if group.stop is None:
+            continue
+        tail = tail_of(code, group.stop)
+        if symbol.startswith("gemm"):
+            assert code.at(group.stop).form.mnemonic in ("ld64putcs", "ld128putcs")
+            assert len(group.puts) == 1
+        else:
+            assert tail.launch
+        assert tail.live - {RETURN} <= group.registers.keys()
+
+
+def test_calls_without_work_leave_nothing() -> None:
+    (group,) = ahead("gemm_f16", [KERNELS["gemm_f16"].contract.registers(
+        c=0x80000, a=0x90000, w=0xA0000, rows=0, inner=1, columns=1, w_inner_stride=512, w_column_stride=512
+    )])  # fmt: skip
+    assert group.stop is None
+    assert group.cycles == KERNELS["gemm_f16"].cycles(rows=0, inner=1, columns=1)
+
+
+INTERESTING = [0, 1, 2, 5, 15, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFF0, 0xFFFFFFFF]
+
+
+@pytest.mark.parametrize("mnemonic", OPERATIONS)
+def test_operations_mean_what_the_instruction_set_says(mnemonic: str) -> None:
+    meaning = MEANINGS[mnemonic]
+    random = np.random.default_rng(7).integers(0, 1 << 32, 40).tolist()
+    pool = [*INTERESTING, *random]
+    for first in pool:
+        rows = [[first, second, third] for second in pool for third in pool[:3]]
+        sources = [np.array(column, dtype=np.uint64) for column in zip(*rows, strict=True)]
+        count = len(meaning.parameters)
+        found = OPERATIONS[mnemonic](*sources[:count]) & np.uint64(0xFFFFFFFF)
+        assert found.tolist() == [meaning.function(*row[:count]) for row in rows]
+
+
+def run_text(text: str, arguments: dict[int, int]) -> list[Reached]:
+    source = f'.section .text.f, "ax"\n.globl f\n.type f, @function\nf:\n{text}\n'
+    image = link([assemble(source, filename="f.S")], intervals=((0x4C000, 0x50000),), roots=["f"])
+    return run_ahead(
+        Code(image), image.symbols["f"], {n: np.array([v]) for n, v in arguments.items()}, STACK_TOP
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ld32 $m0, $m2, $mzero, 0",  # what an operand holds
+        "st32 $m2, $m2, $mzero, 0",  # outside the frame
+        "ld32 $m0, $m11, $mzero, 0",  # above the frame
+        "add $m0, $m7, 1",  # a register nobody has set
+        "add $m0, $m10, 4",  # the return address is not known yet
+        "get $m0, $TILE_ID",
+        "put $INCOMING_MUX, $m2",
+        "call $m10, f",
+        "sync 2",
+    ],
+)
+def test_what_needs_the_tile_is_not_executed(text: str) -> None:
+    (group,) = run_text(f"add $m3, $m2, 1\n{text}\nbr $m10", {2: 0x80000})
+    assert group.registers[3].tolist() == [0x80001]
+    assert group.stop is not None
+    assert group.cycles >= 1 and not group.frame
+
+
+def test_an_endless_prologue_ends() -> None:
+    (group,) = run_text(".Lagain:\nbri .Lagain", {2: 1})
+    assert group.stop is not None

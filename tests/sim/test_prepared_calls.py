@@ -1,0 +1,134 @@
+"""Calls that the compiler prepares: right results under all checks, and the cycles that were predicted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import TensorType, ops
+from tilewright.graph import Graph
+from tilewright.ipu21.compile import plan_for_ipu21
+from tilewright.ipu21.emit.moving import move_lines, reset_lines
+from tilewright.ipu21.emit.prepared import Moving, PreparedCalls
+from tilewright.ipu21.lower.calls import Call
+from tilewright.profiling import ProfileBuilder
+from tilewright.profiling.query import pieces_of
+
+pytestmark = pytest.mark.sim
+
+LAYERS = 3
+
+
+def layers(hidden: int) -> Graph:
+    """Products, activation, residual and norm in a loop whose weights, biases and scales walk along."""
+    random = np.random.default_rng(5)
+
+    def weights(*shape: int) -> Any:
+        return (random.normal(size=(LAYERS, *shape)) * shape[0] ** -0.5).astype(np.float32)
+
+    values = {"w": weights(48, hidden), "v": weights(hidden, 48)}
+    values |= {"b": weights(hidden), "g": 1 + weights(48), "s": weights(48)}
+
+    def layer(x: Any, w: Any, v: Any, b: Any, g: Any, s: Any) -> Any:
+        return ops.layer_norm(ops.gelu(x @ w + b, approximate="none") @ v + x, g, s, epsilon=1e-5)
+
+    return tw.trace(lambda x: ops.repeat(layer, LAYERS, x, values), x=TensorType((40, 48)))
+
+
+@pytest.mark.parametrize(("hidden", "tiles"), [(96, 1), (96, 20), (160, 60)])
+def test_results_and_cycles(hidden: int, tiles: int) -> None:
+    graph = layers(hidden)
+    x = np.random.default_rng(6).normal(size=(40, 48)).astype(np.float32)
+    package = tw.compile(graph, tiles=tiles, check=True)
+    with tw.open_device("sim", check=True) as device, tw.Session(device, package) as session:
+        for _ in range(2):  # the first iteration's values must come back
+            found = session.run({"x": x})["output"]
+        record = session.last_run
+    assert np.abs(found - graph.evaluate({"x": x})["output"]).max() < 0.02
+    assert record is not None and package.debug is not None and package.debug.program is not None
+    program = package.debug.program
+    builder = ProfileBuilder(package, name="layers", device="sim")
+    builder.add(record)
+    rows = pieces_of(builder.profile()).rows
+    compared = 0
+    for index, (step, info) in enumerate(zip(package.profile.steps, program.steps, strict=True)):
+        if step.kind == "compute":
+            mine = rows[(rows["step"] == index) & (rows["context"] == 0)]
+            longest = int((mine["end"] - mine["begin"]).max())
+            assert longest == info.cycles, step.name
+            compared += 1
+    assert compared >= 6
+
+
+def test_all_calls_of_a_network_are_prepared() -> None:
+    fitted = plan_for_ipu21(layers(160), tiles=60)
+    calls = PreparedCalls(fitted.work, fitted.placement, fitted.runtime.active)
+    calls.place(0x60000)
+    for step, item in enumerate(fitted.work.work):
+        if isinstance(item, Call):
+            for tile_class in fitted.work.classes:
+                if item.active[tile_class.representative]:
+                    assert calls.of(step, tile_class.index) is not None
+    moving = calls.moving(0, 0, len(fitted.work.work))
+    assert moving and all(word.step for word in moving)
+
+
+def test_iterations_that_differ_unevenly_are_called_in_full() -> None:
+    """A walk whose third step is longer is no progression."""
+    fitted = plan_for_ipu21(layers(160), tiles=60)
+    calls = PreparedCalls(fitted.work, fitted.placement, fitted.runtime.active)
+    step = next(step for step, item in enumerate(fitted.work.work) if isinstance(item, Call) and item.strides)
+    made = calls._steps[step]
+    bent = {number: values.copy() for number, values in made.arguments.items()}
+    walking = next(number for number, values in bent.items() if values[0] != values[1])
+    bent[walking][2] += 16
+    made.arguments.update(bent)
+    calls.place(0x60000)
+    assert calls.of(step, made.classes[0]) is None
+    assert calls.of(step, made.classes[1]) is not None
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 30])
+@pytest.mark.parametrize("step", [16, 0x8000, 0xFFFFFFF0, 0x12345678])
+def test_words_move_and_come_back(count: int, step: int) -> None:
+    """On a model of the few instructions in use."""
+    moving = [Moving(8 * index, 0xF00D0000 + index, step + 4 * (index % 2)) for index in range(count)]
+    memory: dict[int, int] = {}
+    area = 0x5D000
+    _execute(reset_lines(moving, area), memory)
+    for iteration in range(3):
+        for word in moving:
+            assert memory[area + word.offset] == (word.first + iteration * word.step) & 0xFFFFFFFF
+        _execute(move_lines(moving, area), memory)
+    assert len(memory) == count
+
+
+def test_words_beyond_the_reach_of_one_register() -> None:
+    moving = [Moving(offset, offset, 4) for offset in (0, 4, 16380, 16384, 40000)]
+    memory: dict[int, int] = {}
+    _execute(reset_lines(moving, 0x5D000), memory)
+    assert memory == {0x5D000 + word.offset: word.first for word in moving}
+
+
+def _execute(lines: list[Any], memory: dict[int, int]) -> None:
+    from tilewright.ipu21.isa.decode import decode
+
+    m = [0] * 16
+    for line in lines:
+        instruction = decode(line.word)
+        name, operands = instruction.form.mnemonic, instruction.operands
+        if name == "setzi":
+            m[operands[0]] = operands[1]
+        elif name == "or":
+            m[operands[0]] = m[operands[1]] | operands[2]
+        elif name == "add":
+            other = m[operands[2]] if instruction.form.operands[2].kind == "mreg" else operands[2]
+            m[operands[0]] = (m[operands[1]] + other) & 0xFFFFFFFF
+        elif name == "ld32":
+            m[operands[0]] = memory[m[operands[1]] + 4 * operands[3]]
+        else:
+            assert name == "st32"
+            memory[m[operands[1]] + 4 * operands[3]] = m[operands[0]]

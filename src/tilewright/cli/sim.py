@@ -239,8 +239,10 @@ class _Recorder:
             return
         self._left -= 1
         place = self._bench.program.symbol_at(step.address)
+        found = self._bench.program.source_at(step.address)
+        source = f"{Path(found[0]).name}:{found[1]}" if found is not None else None
         if not self._quiet:
-            typer.echo(step.line(place))
+            typer.echo(step.line(place, source))
             if self._left == 0:
                 note("the trace ends here (--trace-limit); the run goes on")
             return
@@ -250,6 +252,7 @@ class _Recorder:
                 "context": "supervisor" if step.context == 0 else f"worker {step.context - 1}",
                 "address": step.address,
                 "place": place,
+                "source": source,
                 "instruction": step.text,
                 "reads": dict(step.reads),
                 "writes": dict(step.writes),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from tilewright.files import read_file
 from tilewright.ipu21.machine.memory import IMAGE_BASE, REGION1_BASE
 from tilewright.ipu21.machine.timing import WORKER_SLOTS
 from tilewright.ipu21.toolchain import LinkedImage, ObjectFile, assemble, link
-from tilewright.ipu21.toolchain.image import image_symbol
+from tilewright.ipu21.toolchain.image import image_source, image_symbol
 from tilewright.ipu21.toolchain.inputs import object_of
 
 SOURCE_LIMIT = 64 << 20
@@ -52,11 +51,10 @@ _stackoverflow: trap 0
 
 
 class TileProgram:
-    """A linked image with its symbols and, where it was assembled here, its source lines."""
+    """A linked image with its symbols and, as far as its files tell, its source lines."""
 
     def __init__(self, image: LinkedImage) -> None:
         self.image = image
-        self._places = [line.offset for line in image.lines]
 
     @classmethod
     def from_source(
@@ -153,11 +151,7 @@ class TileProgram:
 
     def source_at(self, address: int) -> tuple[str, int] | None:
         """File and line of the instruction at an address, as far as known."""
-        index = bisect_right(self._places, address) - 1
-        if index < 0 or not 0 <= address - self._places[index] < 8:
-            return None
-        line = self.image.lines[index]
-        return line.file, line.line
+        return image_source(self.image, address)
 
 
 def _is_image(data: bytes) -> bool:

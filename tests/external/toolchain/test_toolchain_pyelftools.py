@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import io
+import itertools
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
-from tilewright.ipu21.toolchain import assemble, link
+from tilewright.ipu21.toolchain import ObjectFile, assemble, link
+from tilewright.ipu21.toolchain.debug_reader import LineTables
+from tilewright.ipu21.toolchain.debug_writer import with_debug_sections
+from tilewright.ipu21.toolchain.gp import extract_object
+from tilewright.ipu21.toolchain.image import LinkedImage
+from tilewright.ipu21.toolchain.objects import SourceLine
 
 pytestmark = pytest.mark.external
 
@@ -48,6 +59,7 @@ BINDINGS = {"local": "STB_LOCAL", "global": "STB_GLOBAL", "weak": "STB_WEAK"}
 def test_object() -> None:
     item = assemble(SOURCE, filename="f.S")
     elf = ELFFile(io.BytesIO(item.to_bytes()))
+    item = with_debug_sections(item)
     header = elf.header
     assert (header.e_type, header.e_machine, header.e_flags) == ("ET_REL", 248, 0x21)
     assert header.e_ident.EI_OSABI == "ELFOSABI_STANDALONE"
@@ -108,3 +120,158 @@ def test_image() -> None:
     table = elf.get_section_by_name(".symtab")
     assert isinstance(table, SymbolTableSection)
     assert {s.name: s["st_value"] for s in table.iter_symbols() if s.name} == image.symbols
+
+
+LINES = (
+    """.macro twice x
+    add $m0, $m0, \\x   # line 2
+    add $m0, $m0, \\x
+.endm
+.section .text.f,"ax",@progbits
+.globl f
+f:  setzi $m0, 1       # 7
+    twice 5
+    .long 0, 0         # data: no line
+    {   add $m0, $m0, 1  # 10
+        fnop }
+    .align 16
+.include "other.inc"
+.text
+    nop                # 15
+# 300 lines later
+"""
+    + "\n" * 300
+    + """    br $lr
+.section .text.g,"axG",@progbits,g,comdat
+.weak g
+g:  br $lr
+"""
+)
+PLACES = {
+    ".text.f": [(0, "k.S", 7), (4, "k.S", 2), (8, "k.S", 3), (12, "", 0), (20, "k.S", 10), (28, "", 0),
+                (32, "other.inc", 1), (36, "k.S", 0)],
+    ".text": [(0, "k.S", 15), (4, "k.S", 317), (8, "", 0)],
+    ".text.g": [(0, "k.S", 320), (4, "", 0)],
+}  # fmt: skip
+
+
+def written(folder: Path) -> ObjectFile:
+    (folder / "other.inc").write_text("br $lr\n")
+    return assemble(LINES, filename=str(folder / "k.S"))
+
+
+def rows_of(elf: ELFFile) -> list[tuple[int, str, int]]:
+    """(address, file name, line) of every row of every unit, ends with line 0, equal neighbours once."""
+    found: list[tuple[int, str, int]] = []
+    dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False)
+    for unit in dwarf.iter_CUs():
+        program = dwarf.line_program_for_CU(unit)
+        first = int(program["version"] < 5)
+        rows: list[tuple[int, str, int]] = []
+        for entry in program.get_entries():
+            state = entry.state
+            if state is None:
+                continue
+            name = program["file_entry"][state.file - first].name.decode()
+            row = (
+                state.address,
+                "" if state.end_sequence else Path(name).name,
+                0 if state.end_sequence else state.line,
+            )
+            if rows and rows[-1][0] == row[0]:
+                rows.pop()
+            rows.append(row)
+        found += rows
+    return [row for index, row in enumerate(found) if index == 0 or row[1:] != found[index - 1][1:]]
+
+
+def short(lines: Iterable[SourceLine]) -> list[tuple[int, str, int]]:
+    return [(line.offset, Path(line.file).name, line.line) for line in lines]
+
+
+def test_lines_of_an_image(tmp_path: Path) -> None:
+    image = link([written(tmp_path)], roots=["f", "g"])
+    data = image.to_elf()
+    starts = {name: address for segment in image.segments for name, address in segment.sections}
+    placed = {}
+    for name in (".text.f", ".text.g"):  # the second begins where the first ends
+        placed |= {starts[name] + offset: (file, line) for offset, file, line in PLACES[name]}
+    expected = [(address, file if line else "", line) for address, (file, line) in sorted(placed.items())]
+    assert rows_of(ELFFile(io.BytesIO(data))) == expected
+    assert LinkedImage.from_elf(data).lines == image.lines and short(image.lines) == expected
+
+
+def test_lines_of_an_object(tmp_path: Path) -> None:
+    item = written(tmp_path)
+    again = ObjectFile.from_bytes(item.to_bytes())
+    assert again.to_bytes() == item.to_bytes()
+    for one, other in zip(item.sections, again.sections, strict=True):
+        assert one.lines == other.lines
+        assert short(one.lines) == [(o, f if line else "", line) for o, f, line in PLACES.get(one.name, [])]
+    # pyelftools knows no relocations of this machine: give every section a base, and do them by hand.
+    elf = ELFFile(io.BytesIO(item.to_bytes()))
+    bases = {section.name: index << 12 for index, section in enumerate(elf.iter_sections())}
+    symbols = list(elf.get_section_by_name(".symtab").iter_symbols())
+    data = bytearray(item.to_bytes())
+    for name in (".debug_line", ".debug_info", ".debug_ranges"):
+        section = elf.get_section_by_name(name)
+        for entry in elf.get_section_by_name(f".rela{name}").iter_relocations():
+            symbol = symbols[entry["r_info_sym"]]
+            home = elf.get_section(symbol["st_shndx"]).name
+            base = 0 if home.startswith(".debug") else bases[home]
+            place = section["sh_offset"] + entry["r_offset"]
+            data[place : place + 4] = (base + symbol["st_value"] + entry["r_addend"]).to_bytes(4, "little")
+    elf = ELFFile(io.BytesIO(bytes(data)))
+    expected = sorted(
+        (bases[name] + offset, file if line else "", line)
+        for name, places in PLACES.items()
+        for offset, file, line in places
+    )
+    assert sorted(rows_of(elf)) == expected
+    dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False)
+    (unit,) = dwarf.iter_CUs()
+    top = unit.get_top_DIE()
+    assert top.tag == "DW_TAG_compile_unit" and top.attributes["DW_AT_name"].value.endswith(b"k.S")
+    spans = dwarf.range_lists().get_range_list_at_offset(top.attributes["DW_AT_ranges"].value)
+    inside = {address for span in spans for address in range(span.begin_offset, span.end_offset)}
+    assert inside == {
+        address
+        for (begin, _, line), (end, _, _) in itertools.pairwise(expected)
+        if line
+        for address in range(begin, end)
+    }
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc to make line tables")
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
+def test_line_tables_of_a_compiler(version: int, tmp_path: Path) -> None:
+    functions = [
+        f"int f{n}(int a) {{\n  while (a > {n})\n    a = a * 3 + {n};\n\n\n  return a;\n}}\n"
+        for n in range(40)
+    ]
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "inner.h").write_text("".join(functions[:20]))
+    (tmp_path / "main.c").write_text('#include "sub/inner.h"\n' + "\n" * 500 + "".join(functions[20:]))
+    output = tmp_path / "a.out"
+    flags = [f"-gdwarf-{version}", "-O1", "-nostdlib", "-no-pie", "-Wl,-e,f0"]
+    subprocess.run(
+        ["gcc", *flags, "main.c", "-o", str(output)], check=True, capture_output=True, cwd=tmp_path
+    )
+    elf = ELFFile(io.BytesIO(output.read_bytes()))
+    names = (".debug_line", ".debug_line_str", ".debug_str")
+    sections = {name: elf.get_section_by_name(name).data() for name in names if elf.get_section_by_name(name)}
+    lines = LineTables(sections).read(sections[".debug_line"])[None]
+    assert short(lines) == rows_of(elf) and len(lines) > 100
+    assert {Path(line.file).name for line in lines if line.line} == {"main.c", "inner.h"}
+
+
+@pytest.mark.skipif(
+    "TILEWRIGHT_GP" not in os.environ, reason="TILEWRIGHT_GP names no archive with debug data"
+)
+def test_lines_of_the_vendors_compiler() -> None:
+    path = Path(os.environ["TILEWRIGHT_GP"])
+    item = extract_object(path.read_bytes(), name=path.name)
+    assert not item.warnings
+    code = [section for section in item.sections if section.executable and section.size]
+    assert code and all(section.lines and section.lines[0].offset == 0 for section in code)
+    assert all(line.offset <= section.size for section in code for line in section.lines)

@@ -283,5 +283,5 @@ def test_defines() -> None:
 
 
 def test_relocation_record_is_plain() -> None:
-    item = assemble("bri f\n")
-    assert item.section(".text").relocations == [Relocation(0, r.R19_S2, 0, 0)]
+    item = assemble("g: bri f\n")
+    assert item.section(".text").relocations == [Relocation(0, r.R19_S2, 1, 0)]

@@ -142,7 +142,7 @@ def test_line_numbers_stay(tmp_path: Path) -> None:
     places = [(Path(item.filename).name, item.line) for item in caught.value.diagnostics]
     assert places == [("inner.h", 5), ("main.S", 4), ("main.S", 5), ("plain.inc", 2)]
     item = assemble("#define X 1\n\nnop\n#if X\nadd $m0, $m0, X\n#endif\n", filename="f.S")
-    assert [(line.offset, line.line) for line in item.section(".text").lines] == [(0, 3), (4, 5)]
+    assert [(line.offset, line.line) for line in item.section(".text").lines] == [(0, 3), (4, 5), (8, 0)]
 
 
 def test_faults_are_gathered(tmp_path: Path) -> None:

@@ -238,6 +238,12 @@ class Tile:
                 status &= ~(1 << (2 * int(state[at.STOP_CONTEXT])))
         return status
 
+    @property
+    def csrs(self) -> NDArray[np.int64]:
+        """The stored control registers, int64 [7, 288]: a copy. $PC, the counters and $CTXT_STS are not."""
+        end = at.CSRS + at.CSR_STRIDE * at.CONTEXTS
+        return self._state[at.CSRS : end].reshape(at.CONTEXTS, at.CSR_STRIDE).copy()
+
     @staticmethod
     def _csr_place(number: int, context: int) -> int:
         if not 0 <= number < at.CSR_STRIDE or not 0 <= context < at.CONTEXTS:

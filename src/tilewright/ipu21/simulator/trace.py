@@ -16,8 +16,10 @@ from ..machine.memory import REGION1_BASE, TILE_BASE, TILE_END
 from .stops import Stop, StopKind
 from .tile import Tile
 from .trace_access import Access, accesses
+from .trace_registers import changed_accumulators, changed_csrs, changed_weights, read_csrs
 
 M_STORAGE, A_STORAGE = 12, 8
+_WIDEST = 1 << 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,9 @@ class Step:
         instructions: one, or the two halves of a bundle.
         text: vendor syntax, braces around a bundle.
         reads: registers it names as sources with their values, and memory it loads.
-        writes: its destinations and every other register it changed with the new values, and memory it
-            stores. Control registers and accumulators are not shown.
+        writes: its destinations and every other register it changed with the new values, control registers,
+            accumulators and weights among them, and memory it stores. Many accumulators or weights that
+            changed are one value, lowest first.
     """
 
     cycle: int
@@ -46,15 +49,21 @@ class Step:
     def __str__(self) -> str:
         return self.line()
 
-    def line(self, place: str | None = None) -> str:
-        """One line; `place` is the address as symbol + offset."""
+    def line(self, place: str | None = None, source: str | None = None) -> str:
+        """One line; `place` is the address as symbol + offset, `source` where the code was written."""
         context = "s " if self.context == 0 else f"w{self.context - 1}"
         where = f"{self.address:05x}" + (f" <{place}>" if place else "")
-        reads = " ".join(f"{name}={value:#x}" for name, value in self.reads)
-        writes = " ".join(f"{name}={value:#x}" for name, value in self.writes)
+        reads = " ".join(f"{name}={_shown(value)}" for name, value in self.reads)
+        writes = " ".join(f"{name}={_shown(value)}" for name, value in self.writes)
         line = f"{self.cycle:>7} {context} {where:<24} {self.text:<48}"
         line += f" {reads}" if reads else ""
-        return (f"{line} -> {writes}" if writes else line).rstrip()
+        line = (f"{line} -> {writes}" if writes else line).rstrip()
+        return f"{line}  # {source}" if source else line
+
+
+def _shown(value: int) -> str:
+    """A value in hexadecimal; of one wider than any register the lowest 32 bits."""
+    return f"{value:#x}" if value < _WIDEST else f"{value & 0xFFFFFFFF:#010x}.."
 
 
 def steps(tile: Tile, *, budget: int | None = None) -> Iterator[Step | Stop]:
@@ -111,6 +120,9 @@ class _Snapshot:
         self.places = [tile.pc, *(tile.worker_pc(worker) for worker in range(6))]
         self.m: NDArray[np.uint32] = tile.m.copy()
         self.a: NDArray[np.uint32] = tile.a.copy()
+        self.csrs = tile.csrs
+        self.accumulators: NDArray[np.float32] = tile.accumulators.copy()
+        self.weights: NDArray[np.uint64] = tile.weights.copy()
 
     def issuer(self, tile: Tile) -> int | None:
         """The context that issued since then."""
@@ -125,6 +137,7 @@ class _Snapshot:
         moved: list[Access] = []
         for instruction in instructions:
             reads += self._sources(instruction, context)
+            reads += read_csrs(instruction, context, self.csrs[context], tile.m[context].tolist())
             moved += accesses(instruction, self._main(context), self.weight_pointer)
         loads = [(item.text, item.value(tile)) for item in moved if not item.store and item.inside]
         stores = [(item.text, item.value(tile)) for item in moved if item.store and item.inside]
@@ -175,4 +188,9 @@ class _Snapshot:
                 for number in range(count)
                 if now[number] != before[number] or (file, number) in named
             ]
+        found += changed_csrs(instructions, context, self.csrs[context], tile.csrs[context])
+        if context:
+            worker = context - 1
+            found += changed_accumulators(self.accumulators[worker], tile.accumulators[worker])
+        found += changed_weights(self.weights, tile.weights)
         return found

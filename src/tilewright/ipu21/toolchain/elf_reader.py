@@ -6,10 +6,12 @@ import itertools
 import struct
 
 from ..machine.memory import TILE_BASE, TILE_END
+from . import dwarf
 from . import elf_format as elf
+from .debug_reader import DebugFault, LineTables
 from .elf_tables import ElfTables, SectionHeader, SymbolEntry
 from .image import LinkedImage, LinkedSegment, provisional_words
-from .objects import STACK_SIZES, Group, ObjectFile, ObjectSection, ObjectSymbol, Relocation
+from .objects import STACK_SIZES, Group, ObjectFile, ObjectSection, ObjectSymbol, Relocation, SourceLine
 from .relocations import TYPES
 from .stack_sizes import read_entries
 from .symbols import MAXIMUM_SECTION_BYTES
@@ -150,7 +152,8 @@ def _relocations(
 ) -> None:
     target_header = tables.section(header.info, header.name)
     index = indices.get(target_header.index)
-    if index is None or not (target_header.flags & elf.SHF_ALLOC or target_header.name == STACK_SIZES):
+    wanted = target_header.flags & elf.SHF_ALLOC or target_header.name in (STACK_SIZES, dwarf.LINE)
+    if index is None or not wanted:
         return  # debug data and the like are never loaded
     if symtab is None or header.link != symtab.index:
         raise tables.fault(f"uses symbol table {header.link}", header.name)
@@ -230,4 +233,20 @@ def read_image(data: bytes, *, name: str) -> LinkedImage:
             named = {address: symbol for symbol, address in reversed(symbols.items())}
             for address, size in read_entries(tables.content(section), f"{name}, {STACK_SIZES}"):
                 sizes[named.get(address, f"{address:#x}")] = size
-    return LinkedImage(tuple(segments), symbols, header.entry or None, tuple(provisional), sizes)
+    lines, warnings = _image_lines(tables)
+    return LinkedImage(
+        tuple(segments), symbols, header.entry or None, tuple(provisional), sizes, warnings, lines
+    )
+
+
+def _image_lines(tables: ElfTables) -> tuple[tuple[SourceLine, ...], tuple[str, ...]]:
+    """Source lines of an image, and what is to be told if they cannot be read."""
+    strings = {
+        section.name: tables.content(section)
+        for section in tables.sections[1:]
+        if section.name in (dwarf.LINE, dwarf.LINE_STR, dwarf.STR)
+    }
+    try:
+        return tuple(LineTables(strings).read(strings.get(dwarf.LINE, b"")).get(None, ())), ()
+    except DebugFault as fault:
+        return (), (f"{tables.name}: its source lines cannot be read: {fault}",)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ObjectError
 from . import elf_format as elf
+from .debug_writer import debug_sections
 from .objects import STACK_SIZES, ObjectFile
 from .stack_sizes import write_entries
 
@@ -241,6 +242,11 @@ def write_image(image: LinkedImage) -> bytes:
     if image.stack_sizes:
         entries = write_entries(image)
         outputs.append(_Output(STACK_SIZES, elf.SHT_PROGBITS, 0, entries, len(entries), 1))
+    if image.lines:
+        outputs += [
+            _Output(section.name, elf.SHT_PROGBITS, 0, bytes(section.data), len(section.data), 1)
+            for section in debug_sections([(None, image.lines)])
+        ]
     strings = elf.StringTable()
     table = bytearray(elf.SYMBOL.size)
     for name, value in image.symbols.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,8 +32,8 @@ class LinkedImage:
 
     `provisional` lists (address, word) of the instruction words that rest on a number which is not public;
     an image with any of them is for the simulator only. `stack_sizes` holds the stack bytes of the functions
-    that state them. `warnings` tells what the link accepted with doubts; `lines` where instructions were
-    written, as far as that is known; neither is kept in a file.
+    that state them. `warnings` tells what the link accepted with doubts, and is kept in no file. `lines` say
+    where code was written, as far as that is known.
     """
 
     segments: tuple[LinkedSegment, ...] = ()
@@ -44,8 +45,9 @@ class LinkedImage:
     lines: tuple[SourceLine, ...] = field(default=(), compare=False, repr=False)
 
     def to_elf(self) -> bytes:
-        """ELF32 executable: one PT_LOAD per segment and an absolute symbol table. Equal images give equal
-        bytes.
+        """ELF32 executable: one PT_LOAD per segment, an absolute symbol table, and source lines as DWARF.
+
+        Equal images with equal lines give equal bytes.
         """
         from .elf_writer import write_image
 
@@ -78,6 +80,14 @@ def image_symbol(image: LinkedImage, address: int) -> str | None:
     if found is None:
         return None
     return found[1] if found[0] == address else f"{found[1]}+{address - found[0]:#x}"
+
+
+def image_source(image: LinkedImage, address: int) -> tuple[str, int] | None:
+    """File and line of the code at an address, as far as known."""
+    index = bisect_right(image.lines, address, key=lambda line: line.offset) - 1
+    if index < 0 or not image.lines[index].line:
+        return None
+    return image.lines[index].file, image.lines[index].line
 
 
 def provisional_words(address: int, code: bytes) -> list[tuple[int, int]]:

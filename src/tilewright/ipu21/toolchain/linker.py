@@ -91,10 +91,14 @@ def _warnings(objects: Sequence[ObjectFile]) -> tuple[str, ...]:
 
 
 def _lines(placed: Sequence[Placed]) -> tuple[SourceLine, ...]:
-    found = [
-        line._replace(offset=item.address + line.offset) for item in placed for line in item.section.lines
-    ]
-    return tuple(sorted(found))
+    found: dict[int, SourceLine] = {}
+    for item in placed:
+        for line in item.section.lines:
+            address = item.address + line.offset
+            # Where one section ends and another begins, what begins counts.
+            if line.line or address not in found:
+                found[address] = line._replace(offset=address)
+    return tuple(found[address] for address in sorted(found))
 
 
 def _address(definition: Definition, addresses: Mapping[SectionId, int]) -> int:

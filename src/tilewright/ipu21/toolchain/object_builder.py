@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .debug_reader import joined_lines
 from .diagnostics import SourceFault
 from .expressions import evaluate
 from .objects import Group, ObjectFile, ObjectSection, ObjectSymbol, Relocation, SourceLine
@@ -62,6 +63,10 @@ def build_object(assembler: Assembler) -> ObjectFile:
             needed[symbol] = None
         elif symbol.private:
             section_symbols.setdefault(symbol.section, len(section_symbols))
+    for section in kept:
+        if section in assembler.emitter.code and section not in homes:
+            # Source lines need something to be relative to.
+            section_symbols.setdefault(section, len(section_symbols))
 
     symbols = [ObjectSymbol("", type="section", section=indices[section]) for section in section_symbols]
     positions: dict[Symbol, int] = {}
@@ -108,11 +113,16 @@ def build_object(assembler: Assembler) -> ObjectFile:
 
 def _lines(assembler: Assembler, section: Section) -> tuple[SourceLine, ...]:
     """Where the instructions of a section were written, by rising offset."""
-    placed = assembler.emitter.code.get(section, {})
-    return tuple(
-        SourceLine(offset, *assembler.origin(statement.line))
-        for offset, (_, statement) in sorted(placed.items())
-    )
+    lines: list[SourceLine] = []
+    end = 0
+    for offset, (forms, statement) in sorted(assembler.emitter.code.get(section, {}).items()):
+        if lines and offset > end:
+            lines.append(SourceLine(end, "", 0))
+        lines.append(SourceLine(offset, *assembler.origin(statement.line)))
+        end = offset + 4 * sum(form.words for form in forms)
+    if lines:
+        lines.append(SourceLine(end, "", 0))
+    return tuple(joined_lines(lines))
 
 
 def _binding(symbol: Symbol, needed: bool) -> str:

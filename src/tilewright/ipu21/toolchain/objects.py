@@ -46,7 +46,9 @@ class ObjectSymbol:
 
 
 class SourceLine(NamedTuple):
-    """The instruction at `offset` (in an image: at that address) was written in `line` (from 1) of `file`."""
+    """From `offset` (in an image: that address) on, up to the next entry, code was written in `line` (from 1)
+    of `file`. Line 0 means that nothing is known from there on.
+    """
 
     offset: int
     file: str
@@ -56,7 +58,7 @@ class SourceLine(NamedTuple):
 @dataclass(slots=True)
 class ObjectSection:
     """`flags` holds letters: a(llocated), w(ritable), x (executable). `size` counts a nobits section's bytes
-    too. `lines` are known only for what was assembled in this process; no file keeps them.
+    too. `lines` say where its code was written, by rising offset.
     """
 
     name: str
@@ -123,14 +125,22 @@ class ObjectFile:
         raise KeyError(name)
 
     def to_bytes(self) -> bytes:
-        """ELF32 little-endian relocatable file; equal objects give equal bytes."""
+        """ELF32 little-endian relocatable file, with source lines as DWARF.
+
+        Equal objects with equal lines give equal bytes.
+        """
+        from .debug_writer import with_debug_sections
         from .elf_writer import write_object
 
-        return write_object(self)
+        return write_object(with_debug_sections(self))
 
     @classmethod
     def from_bytes(cls, data: bytes, *, name: str = "<object>") -> ObjectFile:
-        """Read an ELF32 Colossus object. Raises ObjectError naming `name` and the place of the fault."""
+        """Read an ELF32 Colossus object; of debug sections only the source lines stay.
+
+        Raises ObjectError naming `name` and the place of the fault.
+        """
+        from .debug_reader import take_debug_sections
         from .elf_reader import read_object
 
-        return read_object(data, name=name)
+        return take_debug_sections(read_object(data, name=name))

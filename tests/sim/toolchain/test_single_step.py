@@ -73,7 +73,8 @@ def test_what_a_step_tells() -> None:
     assert load.reads == (("$m13", 0x60010), ("[0x60010:4]", 4)) and load.writes == (("$m0", 4),)
     bundle = next(step for step in issued if step.context == 3 and "f32add" in step.text)
     assert bundle.text == "{ add $m0, $m0, 1 ; f32add $a1, $a1, $a2 }"
-    assert dict(bundle.writes) == {"$m0": 5, "$a1": 0x3FC00000, "$REPEAT_COUNT": 1} and ("$a2", 0x3FC00000) in bundle.reads
+    assert dict(bundle.writes) == {"$m0": 5, "$a1": 0x3FC00000, "$REPEAT_COUNT": 1}
+    assert ("$a2", 0x3FC00000) in bundle.reads
     store = next(step for step in issued if "st32step" in step.text)
     assert store.writes == (("$m4", 0x60104), ("[0x60100:4]", 5)) and store.context == 0
     assert "w2" in bundle.line("worker+0x10") and "<worker+0x10>" in bundle.line("worker+0x10")

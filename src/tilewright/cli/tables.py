@@ -37,7 +37,7 @@ def listing(
     if not rows:
         return
     out.print(Text(title, style="bold"))
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=any(columns))
     for column in columns:
         table.add_column(
             column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold"

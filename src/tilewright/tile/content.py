@@ -192,6 +192,7 @@ def vertex_symbol(name: str) -> str:
         return name
     plain, _, arguments = name.partition("<")
     words = [plain, *arguments.rstrip("> ").split(",")] if arguments else [plain]
-    parts = [word.strip().replace("::", "__").replace(" ", "_") for word in words]
-    # Template arguments are set off from the name by three underscores, from each other by one.
+    # An underscore of a name becomes three, `::` two, a blank one. Template arguments are set off from the
+    # name by three, from each other by one.
+    parts = [word.strip().replace("_", "___").replace("::", "__").replace(" ", "_") for word in words]
     return "__runCodelet_" + parts[0] + ("___" + "_".join(parts[1:]) if arguments else "")

@@ -169,6 +169,7 @@ def test_operands_get_elements_of_their_own(bench: TileBench) -> None:
 def test_vertex_names() -> None:
     assert vertex_symbol("a::B< half , true >") == "__runCodelet_a__B___half_true"
     assert vertex_symbol("Fill<unsigned int,a::E::X>") == "__runCodelet_Fill___unsigned_int_a__E__X"
+    assert vertex_symbol("n::my_V<Op::BIT_AND>") == "__runCodelet_n__my___V___Op__BIT___AND"
     assert vertex_symbol("__runCodelet_x") == "__runCodelet_x" and vertex_symbol("x") == "__runCodelet_x"
 
 

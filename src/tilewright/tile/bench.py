@@ -20,6 +20,7 @@ from tilewright.ipu21.machine.memory import TILE_BASE, TILE_END
 from tilewright.ipu21.machine.timing import WORKER_SLOTS
 from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.choice import REFERENCE, make_engines
+from tilewright.ipu21.simulator.doubts import warn_of_rounding_down
 from tilewright.ipu21.simulator.stops import Stop, StopKind, context_name
 from tilewright.ipu21.simulator.tile import Tile
 from tilewright.ipu21.simulator.trace import Step, steps
@@ -292,6 +293,8 @@ class TileBench:
                 else:
                     trace(item)
         assert stop is not None
+        if tile.doubts:
+            warn_of_rounding_down()
         if stop.kind is not StopKind.ENDED:
             self._stopped = True
             raise self.error(stop)

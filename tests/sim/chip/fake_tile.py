@@ -32,6 +32,7 @@ class FakeTiles:
 
 class FakeTile:
     active_workers = 0
+    doubts = False
 
     def __init__(self, physical: int) -> None:
         self.memory: NDArray[np.uint8] = np.zeros(TILE_BYTES, np.uint8)

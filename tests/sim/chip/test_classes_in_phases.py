@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from chip_rows import route
-from fake_tile import FakeTiles
+from fake_tile import FakeTile, FakeTiles
 from phase_program import (
     ACTIVE,
     BYSTANDER,
@@ -21,6 +21,7 @@ from phase_program import (
 from tilewright.errors import SimulationError
 from tilewright.ipu21.machine.memory import TILE_BASE
 from tilewright.ipu21.simulator.device import SimulatedDevice
+from tilewright.ipu21.simulator.doubts import warn_of_rounding_down
 from tilewright.package.records import Package
 
 pytestmark = pytest.mark.sim
@@ -126,3 +127,20 @@ def test_a_pointer_outlives_a_phase_without_traffic() -> None:
     device = run(package)
     assert received(device, 53, 9) == data + bytes(4)
     assert [b.arrived for b in device.chip.barriers] == [1472, 2, 2]
+
+
+def test_a_doubtful_rounding_mode_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_rounding_down.cache_clear()
+    source = 0
+    one, two, way = twins(source)
+    package = assemble(
+        {(source,): sender_row(150, 8, way), (one, two): receiver_row(source, one, 150, 8)},
+        {source: bytes(32)},
+    )
+    run(package)
+    assert not caplog.records
+    monkeypatch.setattr(FakeTile, "doubts", True)
+    run(package)
+    assert ["minus infinity" in record.getMessage() for record in caplog.records] == [True]

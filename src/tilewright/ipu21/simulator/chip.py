@@ -33,6 +33,7 @@ from .barrier import (
     deadlock,
 )
 from .classes import NO_ITEMS, State, TileClass, load_classes, split, word_at, word_table
+from .doubts import warn_of_rounding_down
 from .engine import Engines
 from .exchange_log import SEND, joined
 from .fabric import resolve
@@ -181,6 +182,8 @@ class Chip:
                 group.marks.append(marks)
             if self.recording:
                 note_stop(group, stop.kind, stop.clock, self._phase_release)
+        if group.tile.doubts:
+            warn_of_rounding_down()
         log, spent = group.tile.take_log(), group.spent
         if not len(log):
             pass

@@ -20,6 +20,7 @@ class Engine(Protocol):
         clock: cycle at which the supervisor can issue its next instruction. pc: address of that instruction.
         sans, sans_clock: barriers the tile is still excused from; cycle of the latest `sans`.
         active_workers: how many workers have not exited.
+        doubts: whether a worker has asked for a rounding mode that the machine may not have.
     """
 
     memory: NDArray[np.uint8]
@@ -36,6 +37,9 @@ class Engine(Protocol):
 
     @property
     def active_workers(self) -> int: ...
+
+    @property
+    def doubts(self) -> bool: ...
 
     def load(self, address: int, data: bytes, memory_size: int) -> None: ...
 

@@ -35,6 +35,8 @@ INCOMING_MUX, INCOMING_MUXPAIR, INCOMING_FORMAT, INCOMING_BASE, OUTGOING_BASE, O
     0xA8,
 )
 EXCHANGE_CTL = 0xA9
+RND, DOWNWARD = 16, 2
+"""Place of the rounding mode in $FP_CTL, and its code for minus infinity (derived)."""
 ZAACC = 8
 """Bit of $FP_CLR: zero all accumulators (known)."""
 ZCWEI = 4
@@ -101,6 +103,8 @@ def upper_put(state: Integers, context: int, number: int, value: int) -> int:
         state[csr_index(context, FP_STS)] &= ~value & 7
         if value & ZAACC:
             clear_accumulators(accumulators(state, context))
+    elif number == FP_CTL and (value >> RND) & 7 == DOWNWARD:
+        state[at.DOUBTS] = 1
     elif number == PRNG_SEED:
         for place in range(4):
             state[csr_index(context, PRNG) + place] = seeded(value, place)

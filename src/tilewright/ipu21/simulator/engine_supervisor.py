@@ -35,6 +35,7 @@ from .engine_memory import check_address, check_written, execute_memory, fault, 
 from .engine_registers import (
     CCCSLOAD,
     CR,
+    DOWNWARD,
     FP_CTL,
     FP_ICTL,
     FP_STS,
@@ -43,6 +44,7 @@ from .engine_registers import (
     INCOMING_MUXPAIR,
     OUTGOING_DELTA,
     REPEAT_COUNT,
+    RND,
     SSR,
     WORKER_BASE,
     ZCWEI,
@@ -88,7 +90,10 @@ def start_worker(state: Integers, worker: int, entry: int, base: int, first: int
     state[m + 13] = base
     state[csr_index(context, WORKER_BASE_CSR)] = worker_base
     state[csr_index(context, VERTEX_BASE_CSR)] = base
-    state[csr_index(context, FP_CTL)] = state[csr_index(0, FP_ICTL)]
+    control = state[csr_index(0, FP_ICTL)]
+    state[csr_index(context, FP_CTL)] = control
+    if (control >> RND) & 7 == DOWNWARD:
+        state[at.DOUBTS] = 1
     state[csr_index(context, FP_STS)] = 0
     state[csr_index(context, REPEAT_COUNT)] = 0
     state[at.PCS + context] = entry

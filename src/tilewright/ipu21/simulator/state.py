@@ -96,6 +96,9 @@ SLOTS = _REST + 34
 RANDOM = _REST + 36
 """Four words of the latest pseudo-random draws."""
 
+DOUBTS = _REST + 40
+"""1 once a worker's $FP_CTL has asked to round to minus infinity, which the machine may not be able to."""
+
 POINTERS = _REST + 48
 MEMORY = POINTERS + 0
 ACCUMULATORS = POINTERS + 1

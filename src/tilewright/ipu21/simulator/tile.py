@@ -199,6 +199,11 @@ class Tile:
         return self._cells[at.SANS_CLOCK]
 
     @property
+    def doubts(self) -> bool:
+        """Whether a worker has asked for a rounding mode that the machine may not have (see `doubts`)."""
+        return bool(self._cells[at.DOUBTS])
+
+    @property
     def consensus(self) -> bool:
         """The workers' local consensus, $SSR.LC."""
         return bool(self.csr(SSR) & 1)

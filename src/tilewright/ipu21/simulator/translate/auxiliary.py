@@ -55,7 +55,7 @@ class AuxEmitter(MemoryEmitter):
         self.fast_halves = fast_halves and flavour != GENERAL
         self.fast_singles = flavour != GENERAL
         self.pending_slots = 0
-        self._peaks: dict[str, str] = {}
+        self._peaks: dict[tuple[int, str], str] = {}
 
     def aux(self, op: Operation) -> Result | None:
         """Compute; None if there is nothing to deliver."""
@@ -292,19 +292,22 @@ class AuxEmitter(MemoryEmitter):
 
     def _note_peak(self, bits: str, scalar: str, halves: bool) -> None:
         """Raise the largest magnitudes so far, lane by lane, to those of a result."""
-        build = self.builder
         lane = "i16" if halves else "i32"
         lanes = (4 if halves else 2) // (1 if scalar == "i64" else 2)
-        vector = f"<{lanes} x {lane}>"
+        self.note_peaks(self.builder.op(f"bitcast {scalar} {bits} to <{lanes} x {lane}>"), lanes, lane)
+
+    def note_peaks(self, bits: str, lanes: int, lane: str) -> None:
+        """The same for lanes of any number, i16 for halves or i32 for singles."""
+        build, vector = self.builder, f"<{lanes} x {lane}>"
         place = f"%peak{lanes}{lane}"
-        if vector not in self._peaks:
-            self._peaks[vector] = place
+        if (lanes, lane) not in self._peaks:
+            self._peaks[lanes, lane] = place
             build.allocas += [
                 f"  {place} = alloca {vector}",
                 f"  store {vector} zeroinitializer, ptr {place}",
             ]
-        ones = _all_of(lanes, lane, 0x7FFF if halves else 0x7FFFFFFF)
-        size = build.op(f"and {vector} {build.op(f'bitcast {scalar} {bits} to {vector}')}, {ones}")
+        ones = _all_of(lanes, lane, 0x7FFF if lane == "i16" else 0x7FFFFFFF)
+        size = build.op(f"and {vector} {bits}, {ones}")
         name = f"llvm.umax.v{lanes}{lane}"
         peak = build.call(vector, name, f"{vector} {build.load(vector, place)}, {vector} {size}")
         build.store(vector, peak, place)
@@ -312,8 +315,8 @@ class AuxEmitter(MemoryEmitter):
     def look_at_peaks(self) -> None:
         """Note in %specials whether a result so far was an infinity or a NaN."""
         build = self.builder
-        for vector, place in self._peaks.items():
-            lanes, lane = int(vector[1]), vector[-4:-1]
+        for (lanes, lane), place in self._peaks.items():
+            vector = f"<{lanes} x {lane}>"
             least = _all_of(lanes, lane, 0x7C00 if lane == "i16" else 0x7F800000)
             wrong = build.op(f"icmp uge {vector} {build.load(vector, place)}, {least}")
             some = build.call("i1", f"llvm.vector.reduce.or.v{lanes}i1", f"<{lanes} x i1> {wrong}")

@@ -133,6 +133,7 @@ class WorkerEmitter(MatrixEmitter):
         if self.builder.closed or self.builder.dead:
             self.builder.jump(self.bail(reasons.UNKNOWN_CODE))
             self.unpacked.clear()
+            self.forget_entered()
             self.pending_issues = self.pending_slots = 0
             return
         self._settle()
@@ -141,6 +142,7 @@ class WorkerEmitter(MatrixEmitter):
     def _settle(self) -> None:
         """Everything in its canonical form, as blocks expect it."""
         self.pack_all()
+        self.settle_sums()
         self.flush()
 
     def _go(self, address: int) -> None:
@@ -321,6 +323,7 @@ class WorkerEmitter(MatrixEmitter):
         pairs: list[int] = sorted(analysis.fields_used())
         for pair in pairs:
             self.unpack(pair)
+        entered = self.enter_repeat(step.body)
         enter, loop, end = build.name("enter"), build.name("loop"), build.name("end")
         build.branch(build.op(f"icmp ne i64 {count}, 0"), enter, end)
         build.label(enter)
@@ -333,10 +336,12 @@ class WorkerEmitter(MatrixEmitter):
             left = build.alloca("i64", "left")
             build.store("i64", count, left)
             build.label(loop)
+            self.begin_round(entered)
             for item in step.body:
                 self._step(item)
                 if self.builder.closed or self.builder.dead:
                     break
+            self.end_round(entered)
             for pair in sorted(self.unpacked - set(pairs)):
                 self.pack(pair)
             for pair in pairs:
@@ -359,6 +364,7 @@ class WorkerEmitter(MatrixEmitter):
             build.store("i64", str(step.body_end), self.csr(REPEAT_END))
         self.unpacked = set(pairs)
         build.label(end)
+        self.begin_round(entered)
 
 
 def _label(address: int) -> str:

@@ -154,7 +154,9 @@ class Frame:
         return f"%a{number}place"
 
     def _a_constant(self, number: int) -> str:
-        """An A register from 8 on, which no instruction changes."""
+        """An A register from 8 on, which no instruction changes; the last two are zero."""
+        if number >= 14:
+            return "0"
         self._enter_a(number, f"%a{number}word = trunc i64 %a{number}wide to i32")
         return f"%a{number}word"
 
@@ -186,6 +188,8 @@ class Frame:
         build = self.builder
         if number < 8 and number in self._wide_pairs:
             return build.load("i64", self._a_place(number))
+        if number == 14:
+            return "0"
         low = build.op(f"zext i32 {self.read_a(number)} to i64")
         high = build.op(f"zext i32 {self.read_a(number + 1)} to i64")
         return build.op(f"or i64 {low}, {build.op(f'shl i64 {high}, 32')}")

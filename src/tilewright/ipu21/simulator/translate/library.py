@@ -32,6 +32,7 @@ RUNTIME = (
     runtime.prepare_store,
     runtime.prepare_loads,
     runtime.prepare_stores,
+    runtime.meet,
     upper_put,
     runtime.narrow,
     draw,

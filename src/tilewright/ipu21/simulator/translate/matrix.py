@@ -18,8 +18,8 @@ from ..engine_registers import TAS
 from ..instruction_tables import instruction_tables
 from . import reasons
 from .library import PAIR
-from .products import ProductEmitter
 from .program import Operation, Step
+from .wide import WideEmitter, native_amp
 
 AMP = "f16v4hihov4amp"
 SPLIT = frozenset(
@@ -47,24 +47,19 @@ def uses_accumulators(op: Operation) -> bool:
     return "accumulators" in names or "accumulator_words" in names
 
 
-def _native_amp(op: Operation) -> bool:
-    """An AMP in which all units take part."""
-    return op.mnemonic == AMP and op.immediate < 4
-
-
 def mode_of(steps: Iterable[Step], native: bool, fast: bool) -> str:
     """`memory`, `wide`, `matrix` or `split`."""
     ops = [step.aux for step in steps if step.aux is not None and uses_accumulators(step.aux)]
     if not native or not ops:
         return "memory"
-    if all(_native_amp(op) for op in ops):
+    if all(native_amp(op) for op in ops):
         return "wide" if fast else "matrix"
     if all(op.mnemonic in SPLIT for op in ops):
         return "split"
     return "memory"
 
 
-class MatrixEmitter(ProductEmitter):
+class MatrixEmitter(WideEmitter):
     """Emits instructions on accumulators. `prepare` first."""
 
     def fast_whole(self, op: Operation, words: int) -> str | None:
@@ -72,7 +67,9 @@ class MatrixEmitter(ProductEmitter):
             return self._conversion(op)
         if self.mode == "memory":
             return None
-        if self.mode in ("wide", "matrix"):
+        if self.mode == "wide":
+            return self.amp_of_doubles(op)
+        if self.mode == "matrix":
             return self._narrowed(self.amp_of_halves(op), 4)
         return getattr(self, f"_{op.mnemonic}")(op)  # type: ignore[no-any-return]
 

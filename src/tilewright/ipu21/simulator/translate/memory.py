@@ -8,7 +8,7 @@ from ...machine.memory import REGION1_BASE, TILE_BASE
 from .. import codes
 from ..instruction_tables import INFO_A_REGISTER, INFO_BROADCAST, INFO_LANES
 from . import reasons
-from .accesses import ADDRESS_BITS, Analysis, Group, Linear, Terms, Unknown, groups_of
+from .accesses import ADDRESS_BITS, Analysis, Group, Terms, Unknown, groups_of
 from .frame import Frame
 from .program import Operation
 
@@ -21,7 +21,7 @@ class MemoryEmitter(Frame):
 
     def __init__(self, wide_pairs: Set[int]) -> None:
         super().__init__(wide_pairs)
-        self._safe: str | None = None
+        self._apart = False
         self.bail_reasons: set[int] = set()
         self.builder.allocas += [
             f"  %membias = sub i64 %memint, {TILE_BASE}",
@@ -37,7 +37,7 @@ class MemoryEmitter(Frame):
     def begin(self, analysis: Analysis, repeated: bool) -> None:
         """A stretch whose accesses have been analysed follows."""
         self._analysis = analysis
-        self._safe = None
+        self._apart = False
         self._next = 0
         self._groups = groups_of(analysis, repeated)
         self._owner = {index: group for group, members in self._groups for index in members}
@@ -59,51 +59,71 @@ class MemoryEmitter(Frame):
             if group.advance is not None and self._evaluable(group.terms):
                 self._hoist(group, count)
                 group.emitted = True
-
-        self._safe = self._apart(count)
+        self._apart = self._keep_apart(count)
 
     @staticmethod
     def _evaluable(terms: Terms) -> bool:
         return all(kind != "new" for (kind, _, _), _ in terms)
 
-    def _apart(self, count: str) -> str | None:
-        """i1: no instruction of the body ever meets one element twice; None if that cannot be told before."""
-        spans: dict[tuple[Terms, Terms], list[tuple[int, int]]] = {}
+    def _keep_apart(self, count: str) -> bool:
+        """Look before a repeat body for two accesses of one instruction in one memory element.
+
+        False if that cannot be told before.
+        """
+        spans: dict[tuple[Terms, Terms], set[tuple[int, int]]] = {}
         for first, second in self._analysis.conflicts:
-            spans.setdefault((first.terms, second.terms), []).append((first.constant, second.constant))
-        if not spans:
-            return None
+            spans.setdefault((first.terms, second.terms), set()).add((first.constant, second.constant))
+        walks: list[tuple[list[str], list[str], list[tuple[int, int]]]] = []
         safe = "true"
         less = self.builder.op(f"sub i64 {count}, 1")
         for terms, constants in spans.items():
             advances = [self._analysis.advance(item) if self._evaluable(item) else None for item in terms]
             if advances[0] is None or advances[1] is None:
-                return None
-            apart = self._pair_apart(terms, (advances[0], advances[1]), constants, less)
+                return False
+            bases = [self.builder.op(f"and i64 {self._sum(item, 0)}, {ADDRESS_BITS}") for item in terms]
+            steps = [self._sum(item.terms, item.constant) for item in advances if item is not None]
+            apart = self._pair_apart(bases, steps, sorted(constants), less)
             safe = self.builder.op(f"and i1 {safe}, {apart}")
-        return safe
+            walks.append((bases, steps, sorted(constants)))
+        if walks:
+            self._walk(safe, walks, count)
+        return True
+
+    def _walk(
+        self, safe: str, walks: Sequence[tuple[list[str], list[str], list[tuple[int, int]]]], count: str
+    ) -> None:
+        """Unless they are known to stay apart, look at every repetition."""
+        build = self.builder
+        look, apart = build.name("look"), build.name("apart")
+        build.branch(safe, apart, look)
+        build.label(look)
+        found = "0"
+        for bases, steps, constants in walks:
+            for pair in constants:
+                places = [build.op(f"add i64 {base}, {item}") for base, item in zip(bases, pair, strict=True)]
+                arguments = f"i64 {places[0]}, i64 {steps[0]}, i64 {places[1]}, i64 {steps[1]}, i64 {count}"
+                found = build.op(f"or i64 {found}, {build.call('i64', 'tw.runtime.meet', arguments)}")
+        self.bail_if(build.op(f"icmp ne i64 {found}, 0"), reasons.CONFLICT)
+        build.label(apart)
 
     def _pair_apart(
         self,
-        terms: tuple[Terms, Terms],
-        advances: tuple[Linear, Linear],
+        bases: Sequence[str],
+        steps: Sequence[str],
         constants: Sequence[tuple[int, int]],
         less: str,
     ) -> str:
+        """i1: two walks certainly stay in different elements."""
         build = self.builder
-        bases, steps, lows, highs = [], [], [], []
+        lows, highs = [], []
         for side in range(2):
             mine = [item[side] for item in constants]
-            base = build.op(f"and i64 {self._sum(terms[side], 0)}, {ADDRESS_BITS}")
-            step = self._sum(advances[side].terms, advances[side].constant)
-            way = build.op(f"mul i64 {step}, {less}")
-            ends = [build.op(f"add i64 {base}, {min(mine)}"), build.op(f"add i64 {base}, {max(mine)}")]
+            way = build.op(f"mul i64 {steps[side]}, {less}")
+            ends = [build.op(f"add i64 {bases[side]}, {bound(mine)}") for bound in (min, max)]
             below = build.call("i64", "llvm.smin.i64", f"i64 {way}, i64 0")
             above = build.call("i64", "llvm.smax.i64", f"i64 {way}, i64 0")
             lows.append(build.op(f"add i64 {ends[0]}, {below}"))
             highs.append(build.op(f"add i64 {ends[1]}, {above}"))
-            bases.append(base)
-            steps.append(step)
         blocks = [[build.op(f"ashr i64 {text}, 15") for text in texts] for texts in (lows, highs)]
         before = build.op(f"icmp slt i64 {blocks[1][0]}, {blocks[0][1]}")
         behind = build.op(f"icmp slt i64 {blocks[1][1]}, {blocks[0][0]}")
@@ -318,19 +338,15 @@ class MemoryEmitter(Frame):
 
     def _conflicts(self, *pairs: tuple[str, str]) -> None:
         """Two accesses of one instruction in one memory element end the launch."""
+        if self._apart:
+            return
         build = self.builder
-        skip = build.name("apart")
-        if self._safe is not None:
-            check = build.name("check")
-            build.branch(self._safe, skip, check)
-            build.label(check)
         for first, second in pairs:
             low = build.op(f"icmp ult i32 {first}, {REGION1_BASE}")
             # Elements are 16 KiB, in region 1 every other 8 bytes of 32 KiB.
             mask = build.op(f"select i1 {low}, i32 {0xFFFFC000}, i32 {0xFFFF8008}")
             differ = build.op(f"and i32 {build.op(f'xor i32 {first}, {second}')}, {mask}")
             self.bail_if(build.op(f"icmp eq i32 {differ}, 0"), reasons.CONFLICT)
-        build.label(skip)
 
     def _move(self, pair: int, index: int, stride: int, selector: int, size: int) -> None:
         """Advance one packed address."""

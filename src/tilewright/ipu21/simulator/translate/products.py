@@ -1,12 +1,7 @@
 """AMP instructions natively: sums of products in vectors that stay in the CPU's registers.
 
 Two forms of the accumulators. `matrix` keeps them as singles and rounds each sum to one, as the definition
-says. `wide`, for fast code, keeps the same values as doubles and rounds them without leaving that form:
-adding and subtracting 1.5 * 2**29 times a number's own power of two rounds it to 24 bits, ties to even. That
-is what a conversion does as long as no sum is subnormal as a single, infinite or a NaN. Halves and their
-products are multiples of 2**-48, so only what the accumulators held before can lead there: they are looked at
-when an AMP has used them. An infinity becomes a NaN, which is never lost unnoticed: results, cleared
-accumulators and those that remain are looked at too.
+says. `wide`, for fast code, keeps the same values as doubles (see there).
 """
 
 from __future__ import annotations
@@ -15,12 +10,9 @@ from collections.abc import Iterable
 
 from .. import state as at
 from .auxiliary import AuxEmitter
-from .ir import double_text
 from .program import Operation
 
 SETS = 2
-_ROUND = 1.5 * 2.0**29
-_EXPONENT = 0x7FF0000000000000
 _LEAST, _MOST = 27 << 23, 227 << 23
 """Magnitudes of a single, as bits, that `wide` sums may start from: 2**-100 and 2**100."""
 
@@ -183,68 +175,36 @@ class ProductEmitter(AuxEmitter):
         arguments = f"{DOUBLES} {a}, {DOUBLES} {b}, {DOUBLES} {c}"
         return self.builder.call(DOUBLES, "llvm.fmuladd.v8f64", arguments)
 
-    def spread(self, x: str, count: int) -> list[str]:
-        """Each of some doubles in all eight places of a vector.
-
-        Through memory: load units repeat a number for nothing, while AMPs wait for the shuffle unit.
-        """
-        build = self.builder
-        room = build.alloca(f"<{count} x double>", "spread", 32)
-        build.do(f"store volatile <{count} x double> {x}, ptr {room}, align {8 * count}")
-        vectors = []
-        for index in range(count):
-            one = build.op(f"load volatile double, ptr {build.at(room, 'double', index)}, align 8")
-            single = build.op(f"insertelement {DOUBLES} poison, double {one}, i32 0")
-            vectors.append(self.shuffled("double", 8, single, "poison", [0] * 8))
-        return vectors
-
     # ---- sixteen units, halves
 
+    def dot(self, inputs: list[str], phase: int, half: int) -> str:
+        """Sums of products of four inputs, spread over vectors, with the weights of a set."""
+        build, total = self.builder, ""
+        for index, value in enumerate(inputs):
+            place = build.at("%weights", "double", 64 * phase + 16 * index + 8 * half)
+            weights = build.load(DOUBLES, place, 8)
+            if total:
+                total = self.multiply_add(value, weights, total)
+            else:
+                total = build.op(f"fmul {DOUBLES} {value}, {weights}")
+        return total
+
     def amp_of_halves(self, op: Operation) -> str:
-        """`f16v4hihov4amp` with all units: the results as <4 x float>."""
-        build = self.builder
-        phase, wide = op.immediate, self.mode == "wide"
-        kind = "double" if wide else "float"
-        inputs = self.spread(
-            build.op(f"fpext <4 x half> {self.halves_of(self._low_pair(op, 0))} to <4 x double>"), 4
-        )
-        partials = build.op(f"fpext <4 x half> {self.halves_of(self._low_pair(op, 1))} to <4 x {kind}>")
+        """`f16v4hihov4amp` with all units, in `matrix`: the results as <4 x float>."""
+        build, phase = self.builder, op.immediate
+        x = build.op(f"fpext <4 x half> {self.halves_of(self._low_pair(op, 0))} to <4 x double>")
+        inputs = [self.shuffled("double", 4, x, "poison", [index] * 8) for index in range(4)]
+        partials = build.op(f"fpext <4 x half> {self.halves_of(self._low_pair(op, 1))} to <4 x float>")
         leaving = []
         for half in range(SETS):
             work, delay = self.take_set("work", half), self.take_set("delay", half)
-            total = delay if phase == 0 else work
-            if not wide:
-                total = build.op(f"fpext {SINGLES} {total} to {DOUBLES}")
-            dot = ""
-            for index, value in enumerate(inputs):
-                place = build.at("%weights", "double", 64 * phase + 16 * index + 8 * half)
-                weights = build.load(DOUBLES, place, 8)
-                if dot:
-                    dot = self.multiply_add(value, weights, dot)
-                else:
-                    dot = build.op(f"fmul {DOUBLES} {value}, {weights}")
+            total = build.op(f"fpext {SINGLES} {delay if phase == 0 else work} to {DOUBLES}")
             # Only this sum waits for the instruction before.
-            total = build.op(f"fadd {DOUBLES} {total}, {dot}")
-            self.put_set("work", half, self._rounded(total))
+            total = build.op(f"fadd {DOUBLES} {total}, {self.dot(inputs, phase, half)}")
+            positive = build.op(f"fadd {DOUBLES} {total}, zeroinitializer")
+            self.put_set("work", half, build.op(f"fptrunc {DOUBLES} {positive} to {SINGLES}"))
             line = work if phase == 0 else delay
             leaving.append(line)
-            entering = self.shuffled(kind, 4, partials, "poison", (2 * half, 2 * half + 1, *[-1] * 6))
-            self.put_set("delay", half, self.shuffled(kind, 8, line, entering, range(2, 10)))
-        if wide:
-            build.store("i64", "1", "%amps")
-        results = self.shuffled(kind, 8, leaving[0], leaving[1], (0, 1, 8, 9))
-        return build.op(f"fptrunc <4 x double> {results} to <4 x float>") if wide else results
-
-    def _rounded(self, total: str) -> str:
-        """Sums rounded to singles, zero positive; as doubles in `wide`."""
-        build = self.builder
-        zeros = "zeroinitializer"
-        if self.mode != "wide":
-            positive = build.op(f"fadd {DOUBLES} {total}, {zeros}")
-            return build.op(f"fptrunc {DOUBLES} {positive} to {SINGLES}")
-        bits = build.op(f"bitcast {DOUBLES} {total} to <8 x i64>")
-        mask = "<" + ", ".join([f"i64 {_EXPONENT}"] * 8) + ">"
-        power = build.op(f"bitcast <8 x i64> {build.op(f'and <8 x i64> {bits}, {mask}')} to {DOUBLES}")
-        factors = ["<" + ", ".join([f"double {double_text(sign * _ROUND)}"] * 8) + ">" for sign in (1, -1)]
-        raised = self.multiply_add(power, factors[0], total)
-        return self.multiply_add(power, factors[1], raised)
+            entering = self.shuffled("float", 4, partials, "poison", (2 * half, 2 * half + 1, *[-1] * 6))
+            self.put_set("delay", half, self.shuffled("float", 8, line, entering, range(2, 10)))
+        return self.shuffled("float", 8, leaving[0], leaving[1], (0, 1, 8, 9))

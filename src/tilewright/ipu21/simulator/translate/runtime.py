@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 
+from ...isa.meaning.address import ADDRESS
 from ...isa.meaning.arrays import Integers, word_at
 from ...isa.meaning.bits import WORD, single_value
 from ...isa.meaning.float16 import half_value, round_half
@@ -175,6 +176,17 @@ def prepare_stores(scratch: Integers, address: int, step: int, count: int, size:
         return mark(scratch, 1, low - TILE_BASE, high - low)
     for index in range(count):
         mark(scratch, 1, address + index * step - TILE_BASE, size)
+    return 0
+
+
+def meet(first: int, step: int, second: int, step_too: int, count: int) -> int:
+    """1 if two accesses of one instruction, repeated `count` times, are in one memory element some time."""
+    for index in range(count):
+        one = (first + index * step) & ADDRESS
+        other = (second + index * step_too) & ADDRESS
+        # Elements are 16 KiB, in region 1 every other 8 bytes of 32 KiB.
+        if (one ^ other) & (0x1FC000 if one < REGION1_BASE else 0x1F8008) == 0:
+            return 1
     return 0
 
 

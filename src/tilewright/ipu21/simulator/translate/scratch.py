@@ -62,7 +62,9 @@ OUTCOMES = 32
 """Per worker four integers: slots, issues, verdict, last address."""
 REASON_COUNTS = 64
 """Launches left to the other engine, by reason."""
-WORDS = 96
+LEAVING, ENTERED = 96, 100
+"""Words that AMPs deliver next, and words that they have entered: four each, see `wide`."""
+WORDS = 104
 
 PAGE_LOG = 9
 """log2 of the 4-byte words per page."""
@@ -93,7 +95,7 @@ class Scratch:
     """One thread's working memory. `words` is what native code sees."""
 
     def __init__(self, heads: Integers, records: Integers) -> None:
-        self.words: Integers = np.zeros(WORDS, dtype=np.int64)
+        self.words: Integers = _aligned(8 * WORDS).view(np.int64)
         self._bits = _aligned(PAGES * PAGE_LINES * LINE * 8).view(np.int64)
         self._dirty = np.zeros(PAGES + 8, dtype=np.uint8)
         self._dirty_list = np.zeros(PAGES, dtype=np.int64)

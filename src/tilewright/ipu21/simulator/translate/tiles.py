@@ -19,7 +19,7 @@ from ..tile import Tile
 from ..tiles import CompiledTiles
 from . import scratch as sc
 from .emit import changes_control, module_source
-from .half_tables import fill_tables
+from .half_tables import DOUBLES_TABLE, fill_tables, table_of_doubles
 from .library import RUNTIME, library_source, wrapper_name
 from .native import FULL, LIGHT, binding, compile_module, native_halves
 from .program import TooLarge, program
@@ -81,8 +81,10 @@ class Translator:
             names += [wrapper_name(group, number) for number in range(count)]
         for name in names:
             llvm.add_symbol(name, self._library.address(name))
-        self._tables = fill_tables(self._library.address)
-        for name, table in self._tables.items():
+        doubles, tables = table_of_doubles(), fill_tables(self._library.address)
+        self._tables = (doubles, *tables.values())
+        llvm.add_symbol(DOUBLES_TABLE, doubles.ctypes.data)
+        for name, table in tables.items():
             llvm.add_symbol(name, table.ctypes.data)
         self.assist = self._library.address("tw.runtime.assist")
 

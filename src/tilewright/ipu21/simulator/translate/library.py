@@ -238,17 +238,35 @@ def _lower_call_worker(lowering: Lowering, arguments: list[Value]) -> Value:
 special(runtime.call_worker)(_lower_call_worker)
 
 
-def _lower_widened(lowering: Lowering, arguments: list[Value]) -> Value:
-    half = lowering.builder.op(f"trunc i64 {lowering.as_int(arguments[0])} to i16")
-    return Value(
-        "f", lowering.builder.op(f"fpext half {lowering.builder.op(f'bitcast i16 {half} to half')} to double")
+def _lower_copy_integers(lowering: Lowering, arguments: list[Value]) -> Value:
+    build = lowering.builder
+    target, source = (
+        build.op(f"inttoptr i64 {lowering.as_int(argument)} to ptr") for argument in arguments[:2]
     )
+    size = build.op(f"mul i64 {lowering.as_int(arguments[2])}, 8")
+    build.call("void", "llvm.memcpy.p0.p0.i64", f"ptr {target}, ptr {source}, i64 {size}, i1 false")
+    return constant(0)
+
+
+special(runtime.copy_integers)(_lower_copy_integers)
+special(runtime.address_of)(lambda lowering, arguments: Value("i", lowering.as_int(arguments[0])))
+
+
+def _lower_widen_entry(lowering: Lowering, arguments: list[Value]) -> Value:
+    build, (target, first, halves) = lowering.builder, arguments
+    four = build.op(f"bitcast i64 {lowering.as_int(halves)} to <4 x half>")
+    wide = build.op(f"fpext <4 x half> {four} to <4 x double>")
+    begin = build.at(target.text, "double", lowering.as_int(first))
+    for index in range(4):
+        one = build.op(f"extractelement <4 x double> {wide}, i32 {index}")
+        build.store("double", one, build.at(begin, "double", 16 * index))
+    return constant(0)
 
 
 def library_source(native_halves: bool) -> str:
     """The library as LLVM text. `native_halves`: the CPU converts half precision itself."""
     if native_halves:
-        special(runtime.widened)(_lower_widened)
+        special(runtime.widen_entry)(_lower_widen_entry)
     wanted: dict[str, Callable[..., Any]] = {symbol(function): function for function in RUNTIME}
     public = set(wanted)
     parts: list[str] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 
 from ...isa.meaning.address import ADDRESS
-from ...isa.meaning.arrays import Integers, word_at
+from ...isa.meaning.arrays import Doubles, Integers, word_at
 from ...isa.meaning.bits import WORD, single_value
 from ...isa.meaning.float16 import half_value, round_half
 from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_END
@@ -39,6 +39,7 @@ from ..pointers import (
 from ..stops import STOP_ASSISTANCE
 from . import reasons as why
 from . import scratch as sc
+from .recording import mark, races, record
 
 GENERAL_BITS = 7 << 16 | 1 << 19
 """Bits of $FP_CTL that are zero in all but general code: rounding mode and stochastic rounding."""
@@ -55,53 +56,27 @@ def call_worker(function: int, state: Integers, context: int, scratch: Integers)
     return int(prototype(function)(state.ctypes.data, context, scratch.ctypes.data))
 
 
-def widened(half: int) -> float:
-    """`half_value`, as one machine instruction where there is one."""
-    return half_value(half)
-
-
-# ---- recording accesses
-
-
-def mark_page(line: Integers, first: int, last: int) -> int:
-    """Set the bits first..last of one line."""
-    word, end = first >> 6, last >> 6
-    low, high = -1 << (first & 63), ~(-2 << (last & 63))
-    if word == end:
-        line[word] |= low & high
-        return 0
-    line[word] |= low
-    word += 1
-    while word < end:
-        line[word] = -1
-        word += 1
-    line[end] |= high
+def widen_entry(target: Doubles, first: int, halves: int) -> int:
+    """Four halves as doubles, 16 places apart; in vectors where the CPU converts halves."""
+    target[first] = half_value(halves & 0xFFFF)
+    target[first + 16] = half_value((halves >> 16) & 0xFFFF)
+    target[first + 32] = half_value((halves >> 32) & 0xFFFF)
+    target[first + 48] = half_value((halves >> 48) & 0xFFFF)
     return 0
 
 
-def mark(scratch: Integers, store: int, offset: int, size: int) -> int:
-    """Record an access of the running worker to `size` bytes at an offset in tile memory."""
-    first, last = offset >> 2, (offset + size - 1) >> 2
-    page, end = first >> sc.PAGE_LOG, last >> sc.PAGE_LOG
-    dirty = bytes_at(scratch[sc.DIRTY])
-    line = scratch[sc.BITS] + (2 * scratch[sc.WORKER] + store) * 64
-    while page <= end:
-        if dirty[page] == 0:
-            dirty[page] = 1
-            integers_at(scratch[sc.DIRTY_LIST])[scratch[sc.DIRTY_COUNT]] = page
-            scratch[sc.DIRTY_COUNT] += 1
-        begin = page << sc.PAGE_LOG
-        mark_page(
-            integers_at(line + page * 768), max(first - begin, 0), min(last - begin, (1 << sc.PAGE_LOG) - 1)
-        )
-        page += 1
+# ---- before accesses
+
+
+def copy_integers(target: int, source: int, count: int) -> int:
+    """Copy integers between addresses."""
+    ctypes.memmove(target, source, 8 * count)
     return 0
 
 
-def copy_integers(target: Integers, source: Integers, count: int) -> int:
-    for index in range(count):
-        target[index] = source[index]
-    return 0
+def address_of(array: Integers) -> int:
+    """Where an array begins."""
+    return int(array.ctypes.data)
 
 
 def save_blocks(scratch: Integers, offset: int, size: int) -> int:
@@ -113,8 +88,8 @@ def save_blocks(scratch: Integers, offset: int, size: int) -> int:
             saved[block] = 1
             integers_at(scratch[sc.SAVED_LIST])[scratch[sc.SAVED_COUNT]] = block
             copy_integers(
-                integers_at(scratch[sc.COPIES] + (scratch[sc.SAVED_COUNT] << sc.BLOCK_LOG)),
-                integers_at(scratch[sc.MEMORY] + (block << sc.BLOCK_LOG)),
+                scratch[sc.COPIES] + (scratch[sc.SAVED_COUNT] << sc.BLOCK_LOG),
+                scratch[sc.MEMORY] + (block << sc.BLOCK_LOG),
                 1 << (sc.BLOCK_LOG - 3),
             )
             scratch[sc.SAVED_COUNT] += 1
@@ -137,7 +112,7 @@ def prepare_load(scratch: Integers, address: int, size: int) -> int:
     """A worker is about to load from these bytes; 1 if they are not all in memory."""
     if address < TILE_BASE or address + size > TILE_END:
         return 1
-    return mark(scratch, 0, address - TILE_BASE, size)
+    return record(scratch, 0, address - TILE_BASE, address - TILE_BASE + size)
 
 
 def prepare_store(scratch: Integers, address: int, size: int) -> int:
@@ -147,7 +122,7 @@ def prepare_store(scratch: Integers, address: int, size: int) -> int:
     if address < REGION1_BASE and store_in_code_region(scratch, address, size):
         return 1
     save_blocks(scratch, address - TILE_BASE, size)
-    return mark(scratch, 1, address - TILE_BASE, size)
+    return record(scratch, 1, address - TILE_BASE, address - TILE_BASE + size)
 
 
 def prepare_loads(scratch: Integers, address: int, step: int, count: int, size: int) -> int:
@@ -157,9 +132,10 @@ def prepare_loads(scratch: Integers, address: int, step: int, count: int, size: 
     if low < TILE_BASE or high > TILE_END:
         return 1
     if abs(step) <= size:
-        return mark(scratch, 0, low - TILE_BASE, high - low)
+        return record(scratch, 0, low - TILE_BASE, high - TILE_BASE)
     for index in range(count):
-        mark(scratch, 0, address + index * step - TILE_BASE, size)
+        place = address + index * step - TILE_BASE
+        mark(scratch, 2 * scratch[sc.WORKER], place, place + size)
     return 0
 
 
@@ -173,9 +149,10 @@ def prepare_stores(scratch: Integers, address: int, step: int, count: int, size:
         return 1
     save_blocks(scratch, low - TILE_BASE, high - low)
     if abs(step) <= size:
-        return mark(scratch, 1, low - TILE_BASE, high - low)
+        return record(scratch, 1, low - TILE_BASE, high - TILE_BASE)
     for index in range(count):
-        mark(scratch, 1, address + index * step - TILE_BASE, size)
+        place = address + index * step - TILE_BASE
+        mark(scratch, 2 * scratch[sc.WORKER] + 1, place, place + size)
     return 0
 
 
@@ -188,30 +165,6 @@ def meet(first: int, step: int, second: int, step_too: int, count: int) -> int:
         if (one ^ other) & (0x1FC000 if one < REGION1_BASE else 0x1F8008) == 0:
             return 1
     return 0
-
-
-def races(scratch: Integers) -> int:
-    """Not zero if a word that one worker stored was touched by another. Clears all records."""
-    found = 0
-    dirty = bytes_at(scratch[sc.DIRTY])
-    pages = integers_at(scratch[sc.DIRTY_LIST])
-    for item in range(scratch[sc.DIRTY_COUNT]):
-        page = pages[item]
-        dirty[page] = 0
-        lines = integers_at(scratch[sc.BITS] + page * 768)
-        for index in range(sc.LINE):
-            touched = 0
-            stored = 0
-            for worker in range(6):
-                load = lines[index + 16 * worker]
-                store = lines[index + 16 * worker + 8]
-                found |= (store & touched) | (load & stored)
-                touched |= load | store
-                stored |= store
-        for index in range(sc.LINE * sc.PAGE_LINES):
-            lines[index] = 0
-    scratch[sc.DIRTY_COUNT] = 0
-    return found
 
 
 # ---- control registers and flags
@@ -243,46 +196,36 @@ def control_of(state: Integers, context: int) -> int:
 # ---- launches
 
 
-def backup(state: Integers, scratch: Integers) -> int:
-    """Keep what workers may change beside memory."""
-    kept = integers_at(scratch[sc.BACKUP])
+def move_integers(here: int, kept: int, count: int, back: int) -> int:
+    """Copy from `here`, or `back` to it."""
+    if back:
+        return copy_integers(here, kept, count)
+    return copy_integers(kept, here, count)
+
+
+def move_registers(state: Integers, scratch: Integers, back: int) -> int:
+    """What workers may change beside memory: to the backup, or `back` from there."""
+    here, kept = address_of(state), scratch[sc.BACKUP]
     registers = at.REGISTER_STRIDE * (at.CONTEXTS - 1)
-    for index in range(registers):
-        kept[index] = state[at.REGISTER_STRIDE + index]
-    cells = integers_at(state[at.ACCUMULATORS])
-    for index in range(96):
-        kept[registers + index] = cells[index]
-    place = registers + 96
+    move_integers(here + 8 * at.REGISTER_STRIDE, kept, registers, back)
+    kept += 8 * registers
+    move_integers(state[at.ACCUMULATORS], kept, 96, back)
+    kept += 8 * 96
     for context in range(1, at.CONTEXTS):
-        for index in range(8):
-            kept[place + index] = state[csr_index(context, index)]
-        for index in range(16):
-            kept[place + 8 + index] = state[csr_index(context, 256 + index)]
-        place += 24
+        move_integers(here + 8 * csr_index(context, 0), kept, 8, back)
+        move_integers(here + 8 * csr_index(context, 256), kept + 64, 16, back)
+        kept += 192
     return 0
 
 
 def undo(state: Integers, scratch: Integers) -> int:
     """Everything as before the launch."""
-    kept = integers_at(scratch[sc.BACKUP])
-    registers = at.REGISTER_STRIDE * (at.CONTEXTS - 1)
-    for index in range(registers):
-        state[at.REGISTER_STRIDE + index] = kept[index]
-    cells = integers_at(state[at.ACCUMULATORS])
-    for index in range(96):
-        cells[index] = kept[registers + index]
-    place = registers + 96
-    for context in range(1, at.CONTEXTS):
-        for index in range(8):
-            state[csr_index(context, index)] = kept[place + index]
-        for index in range(16):
-            state[csr_index(context, 256 + index)] = kept[place + 8 + index]
-        place += 24
+    move_registers(state, scratch, 1)
     blocks = integers_at(scratch[sc.SAVED_LIST])
     for item in range(scratch[sc.SAVED_COUNT]):
         copy_integers(
-            integers_at(state[at.MEMORY] + (blocks[item] << sc.BLOCK_LOG)),
-            integers_at(scratch[sc.COPIES] + (item << sc.BLOCK_LOG)),
+            state[at.MEMORY] + (blocks[item] << sc.BLOCK_LOG),
+            scratch[sc.COPIES] + (item << sc.BLOCK_LOG),
             1 << (sc.BLOCK_LOG - 3),
         )
     return 0
@@ -487,7 +430,7 @@ def run_launch(state: Integers, scratch: Integers) -> int:
     """Run the workers, which have been launched. 1 to ask for a translation, 0 otherwise."""
     scratch[sc.MEMORY] = state[at.MEMORY]
     scratch[sc.DECODED] = state[at.DECODED]
-    backup(state, scratch)
+    move_registers(state, scratch, 0)
     outcome = run_each(state, scratch)
     race = races(scratch)
     if outcome == 0 and race == 0:
@@ -522,12 +465,7 @@ def load_entry(state: Integers, entry: int, low: int, high: int) -> int:
     raw, halves = weight_words(state), half_weights(state)
     raw[2 * entry] = low
     raw[2 * entry + 1] = high
-    base = 64 * (entry & 3) + (entry >> 2)
-    halves[base] = widened(low & 0xFFFF)
-    halves[base + 16] = widened(low >> 16)
-    halves[base + 32] = widened(high & 0xFFFF)
-    halves[base + 48] = widened(high >> 16)
-    return 0
+    return widen_entry(halves, 64 * (entry & 3) + (entry >> 2), low | (high << 32))
 
 
 def load_weights_run(state: Integers, scratch: Integers) -> int:

@@ -1,4 +1,4 @@
-"""What a thread needs to run workers natively: access bitmaps, saved memory, and the table of translations.
+"""What a thread needs to run workers natively: records of accesses, saved memory, and the table of translations.
 
 Access bitmaps have one bit per 4-byte word of tile memory. They are kept by pages of 512 words (2 KiB): for
 each page twelve lines of 64 bytes, the loads and the stores of worker 0, then of worker 1, and so on.
@@ -64,8 +64,15 @@ REASON_COUNTS = 64
 """Launches left to the other engine, by reason."""
 LEAVING, ENTERED = 96, 100
 """Words that AMPs deliver next, and words that they have entered: four each, see `wide`."""
-WORDS = 104
+RUNS = 104
+"""Address of the runs of bytes that workers touched: of each worker those it loaded, then those it stored."""
+RUN_COUNTS = 105
+"""How many there are, twelve counts."""
+WORDS = 120
 
+MOST_RUNS = 16
+RUN_BYTES = 16 * MOST_RUNS
+"""Runs of one worker and kind; each is two offsets in tile memory."""
 PAGE_LOG = 9
 """log2 of the 4-byte words per page."""
 PAGES = TILE_BYTES // 4 >> PAGE_LOG
@@ -102,6 +109,7 @@ class Scratch:
         self._saved = np.zeros(BLOCKS + 8, dtype=np.uint8)
         self._saved_list = np.zeros(BLOCKS, dtype=np.int64)
         self._copies = np.zeros(TILE_BYTES, dtype=np.uint8)
+        self._runs = np.zeros(12 * RUN_BYTES // 8, dtype=np.int64)
         self._backup = np.zeros(BACKUP_WORDS, dtype=np.int64)
         for place, array in (
             (BITS, self._bits),
@@ -111,6 +119,7 @@ class Scratch:
             (SAVED_LIST, self._saved_list),
             (COPIES, self._copies),
             (BACKUP, self._backup),
+            (RUNS, self._runs),
         ):
             self.words[place] = array.ctypes.data
         self.use(heads, records)

@@ -1,0 +1,152 @@
+"""Native functions that record what workers touch, to find out whether two of them met. Plain Python here;
+compiled with `lowering`.
+
+Accesses side by side are kept as runs of bytes, few per worker. Scattered ones, and runs when there is no more
+room for them, go to a bitmap of all words.
+"""
+
+from __future__ import annotations
+
+from ...isa.meaning.arrays import Integers
+from ...machine.memory import TILE_BYTES
+from ..pointers import bytes_at, integers_at
+from . import scratch as sc
+
+WORKERS = 6
+
+
+def mark_page(line: Integers, first: int, last: int) -> int:
+    """Set the bits first..last of one line."""
+    word, end = first >> 6, last >> 6
+    low, high = -1 << (first & 63), ~(-2 << (last & 63))
+    if word == end:
+        line[word] |= low & high
+        return 0
+    line[word] |= low
+    word += 1
+    while word < end:
+        line[word] = -1
+        word += 1
+    line[end] |= high
+    return 0
+
+
+def mark(scratch: Integers, kind: int, low: int, high: int) -> int:
+    """Set the bits of the bytes from offset `low` in tile memory to `high`, for 2 * worker + (1 for stores)."""
+    first, last = low >> 2, (high - 1) >> 2
+    page, end = first >> sc.PAGE_LOG, last >> sc.PAGE_LOG
+    dirty = bytes_at(scratch[sc.DIRTY])
+    line = scratch[sc.BITS] + kind * 64
+    while page <= end:
+        if dirty[page] == 0:
+            dirty[page] = 1
+            integers_at(scratch[sc.DIRTY_LIST])[scratch[sc.DIRTY_COUNT]] = page
+            scratch[sc.DIRTY_COUNT] += 1
+        begin = page << sc.PAGE_LOG
+        mark_page(
+            integers_at(line + page * 768), max(first - begin, 0), min(last - begin, (1 << sc.PAGE_LOG) - 1)
+        )
+        page += 1
+    return 0
+
+
+def mark_runs(scratch: Integers, kind: int) -> int:
+    """Move the runs of a kind to the bitmap."""
+    runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
+    for index in range(scratch[sc.RUN_COUNTS + kind]):
+        mark(scratch, kind, runs[2 * index], runs[2 * index + 1])
+    scratch[sc.RUN_COUNTS + kind] = 0
+    return 0
+
+
+def record(scratch: Integers, store: int, low: int, high: int) -> int:
+    """The running worker accesses the bytes from offset `low` in tile memory to `high`."""
+    first, end = low & -4, (high + 3) & -4
+    kind = 2 * scratch[sc.WORKER] + store
+    runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
+    count = scratch[sc.RUN_COUNTS + kind]
+    index = 0
+    while index < count:
+        if first <= runs[2 * index + 1] and end >= runs[2 * index]:
+            runs[2 * index] = min(runs[2 * index], first)
+            runs[2 * index + 1] = max(runs[2 * index + 1], end)
+            return 0
+        index += 1
+    if count == sc.MOST_RUNS:
+        mark_runs(scratch, kind)
+        count = 0
+    runs[2 * count] = first
+    runs[2 * count + 1] = end
+    scratch[sc.RUN_COUNTS + kind] = count + 1
+    return 0
+
+
+def runs_meet(scratch: Integers, kind: int, other: int) -> int:
+    """1 if some run of one kind overlaps one of another."""
+    runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
+    others = integers_at(scratch[sc.RUNS] + other * sc.RUN_BYTES)
+    found = 0
+    for index in range(scratch[sc.RUN_COUNTS + kind]):
+        for item in range(scratch[sc.RUN_COUNTS + other]):
+            apart = (others[2 * item + 1] <= runs[2 * index]) | (runs[2 * index + 1] <= others[2 * item])
+            found |= 1 - apart
+    return found
+
+
+def near_stores(scratch: Integers, worker: int, step: int) -> int:
+    """From one worker on, `step` by `step`: not zero if a run lies between the first and the last byte that
+    the workers before it stored."""
+    found = 0
+    first, end = TILE_BYTES, 0
+    while worker >= 0 and worker < WORKERS:
+        low, high = first, end
+        for kind in range(2 * worker, 2 * worker + 2):
+            runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
+            for index in range(scratch[sc.RUN_COUNTS + kind]):
+                found |= (runs[2 * index] < end) & (first < runs[2 * index + 1])
+                if kind & 1:
+                    low, high = min(low, runs[2 * index]), max(high, runs[2 * index + 1])
+        first, end = low, high
+        worker += step
+    return found
+
+
+def races(scratch: Integers) -> int:
+    """Not zero if a word that one worker stored was touched by another. Clears all records."""
+    found = 0
+    if scratch[sc.DIRTY_COUNT]:
+        for kind in range(2 * WORKERS):
+            mark_runs(scratch, kind)
+        return marks_meet(scratch)
+    if near_stores(scratch, 0, 1) | near_stores(scratch, WORKERS - 1, -1):
+        for worker in range(WORKERS):
+            for other in range(2 * WORKERS):
+                if other >> 1 != worker:
+                    found |= runs_meet(scratch, 2 * worker + 1, other)
+    for kind in range(2 * WORKERS):
+        scratch[sc.RUN_COUNTS + kind] = 0
+    return found
+
+
+def marks_meet(scratch: Integers) -> int:
+    """The same by the bitmap alone."""
+    found = 0
+    dirty = bytes_at(scratch[sc.DIRTY])
+    pages = integers_at(scratch[sc.DIRTY_LIST])
+    for item in range(scratch[sc.DIRTY_COUNT]):
+        page = pages[item]
+        dirty[page] = 0
+        lines = integers_at(scratch[sc.BITS] + page * 768)
+        for index in range(sc.LINE):
+            touched = 0
+            stored = 0
+            for worker in range(WORKERS):
+                load = lines[index + 16 * worker]
+                store = lines[index + 16 * worker + 8]
+                found |= (store & touched) | (load & stored)
+                touched |= load | store
+                stored |= store
+        for index in range(sc.LINE * sc.PAGE_LINES):
+            lines[index] = 0
+    scratch[sc.DIRTY_COUNT] = 0
+    return found

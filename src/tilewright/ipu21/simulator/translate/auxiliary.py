@@ -22,10 +22,11 @@ from ..instruction_tables import (
     instruction_tables,
 )
 from . import reasons
+from .checking import COLD
 from .half_tables import has_table, table_name
 from .library import PAIR, wrapper_name
 from .lowering import Lowering
-from .memory import COLD, MemoryEmitter
+from .memory import MemoryEmitter
 from .operands import Value
 from .program import Operation
 from .scratch import FAST, GENERAL

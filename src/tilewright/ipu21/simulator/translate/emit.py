@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import codes
 from .. import state as at
 from ..engine_registers import COUNT_HIGH, COUNT_LOW, FP_CTL, PC, REPEAT_COUNT, REPEAT_END, REPEAT_FIRST
-from ..instruction_tables import INFO_A_REGISTER, INFO_LANES, instruction_tables
+from ..instruction_tables import INFO_A_REGISTER, INFO_LANES, INFO_RESULTS, instruction_tables
 from . import reasons
 from . import scratch as sc
 from .accesses import Analysis
@@ -34,9 +34,18 @@ def changes_control(program: Program) -> bool:
 
 
 def wide_pairs(program: Program) -> set[int]:
-    """A register pairs that 64-bit loads or stores touch: they are kept as one value."""
+    """A register pairs that are kept as one value.
+
+    Those that 64-bit loads or stores touch, and those that more aux instructions write as pairs than
+    by words.
+    """
     pairs: set[int] = set()
+    votes: dict[int, int] = {}
     for step in program.steps():
+        words = step.aux.info >> INFO_RESULTS & 3 if step.aux is not None else 0
+        if step.aux is not None and words:
+            pair = step.aux.register(3) & ~1
+            votes[pair] = votes.get(pair, 0) + (1 if words == 2 else -1)
         op = step.main
         if op is None or op.group != codes.GROUP_MEMORY or not op.info >> INFO_A_REGISTER & 1:
             continue
@@ -48,7 +57,7 @@ def wide_pairs(program: Program) -> set[int]:
                 pairs |= {first & ~1, first & ~1 | 2} if size_log == 4 else {first & ~1}
                 if op.function == codes.LD2XST64PACE and index == 0:
                     pairs.add((first & ~1) + 2)
-    return {pair for pair in pairs if pair < 8}
+    return {pair for pair in pairs | {pair for pair, count in votes.items() if count > 0} if pair < 8}
 
 
 class WorkerEmitter(MatrixEmitter):
@@ -120,7 +129,10 @@ class WorkerEmitter(MatrixEmitter):
             elif steps:
                 analysis = Analysis()
                 analysis.follow(steps)
+                for pair in sorted(analysis.fields_known()):
+                    self.unpack(pair)
                 self.begin(analysis, False)
+                self.look_ahead()
                 for step in steps:
                     self._step(step)
                     if self.builder.closed or self.builder.dead:
@@ -290,6 +302,7 @@ class WorkerEmitter(MatrixEmitter):
     def _leave(self) -> None:
         build = self.builder
         build.label("leave")
+        self.look_at_conflicts()
         self.look_at_sums()
         self.look_at_peaks()
         self.bail_if(build.op(f"icmp ne i64 {build.load('i64', '%specials')}, 0"), reasons.SPECIAL)

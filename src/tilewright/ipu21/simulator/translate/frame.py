@@ -63,13 +63,15 @@ class Frame:
         return place
 
     def read_m(self, number: int) -> str:
-        """An M register as i32."""
+        """An M register as i32. The last one is zero."""
+        if number == 15:
+            return "0"
         self._raw(number)
         place = self._m_place(number)
         return f"%m{number}word" if number >= 12 else self.builder.load("i32", place)
 
     def read_m64(self, number: int) -> str:
-        return self.builder.op(f"zext i32 {self.read_m(number)} to i64")
+        return "0" if number == 15 else self.builder.op(f"zext i32 {self.read_m(number)} to i64")
 
     def write_m(self, number: int, text: str) -> None:
         """Set an M register to an i32; those that are no storage drop it."""

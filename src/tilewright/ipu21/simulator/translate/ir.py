@@ -43,6 +43,12 @@ class Builder:
         self.lines.append(f"  {result} = {text}")
         return result
 
+    def join(self, operation: str, kind: str, one: str, other: str) -> str:
+        """`add` or `or` of two numbers, one of which may be a zero."""
+        if "0" in (one, other):
+            return one if other == "0" else other
+        return self.op(f"{operation} {kind} {one}, {other}")
+
     def do(self, text: str) -> None:
         """An instruction without a result."""
         if self.closed:

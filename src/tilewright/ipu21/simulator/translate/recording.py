@@ -1,8 +1,8 @@
 """Native functions that record what workers touch, to find out whether two of them met. Plain Python here;
 compiled with `lowering`.
 
-Accesses side by side are kept as runs of bytes, few per worker. Scattered ones, and runs when there is no more
-room for them, go to a bitmap of all words.
+Accesses side by side are kept as runs of bytes, few per worker. Scattered ones, and runs when there is no
+more room for them, go to a bitmap of all words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def mark_page(line: Integers, first: int, last: int) -> int:
 
 
 def mark(scratch: Integers, kind: int, low: int, high: int) -> int:
-    """Set the bits of the bytes from offset `low` in tile memory to `high`, for 2 * worker + (1 for stores)."""
+    """Set the bits of the bytes from offset `low` to `high`. `kind`: 2 * worker, + 1 for stores."""
     first, last = low >> 2, (high - 1) >> 2
     page, end = first >> sc.PAGE_LOG, last >> sc.PAGE_LOG
     dirty = bytes_at(scratch[sc.DIRTY])

@@ -1,4 +1,4 @@
-"""What a thread needs to run workers natively: records of accesses, saved memory, and the table of translations.
+"""What a thread needs to run workers natively: records of accesses, saved memory, the table of translations.
 
 Access bitmaps have one bit per 4-byte word of tile memory. They are kept by pages of 512 words (2 KiB): for
 each page twelve lines of 64 bytes, the loads and the stores of worker 0, then of worker 1, and so on.

@@ -97,7 +97,9 @@ def test_random_pairs(seed: int, pairs: int, transfers: int, odd: bool) -> None:
             targets = sorted({tile for each in targets for tile in (each, each ^ 2)})
         if source in targets and len(targets) < 3:
             targets = [source ^ 2]
-        words = int(random.choice([32, 64, 102, 106, 110, 256, 190])) + (odd and int(random.integers(0, 2)))
+        words = int(random.choice([8, 16, 24, 32, 64, 102, 106, 110, 256, 190])) + (
+            odd and int(random.integers(0, 2))
+        )
         builder.add(source, SOURCE_BASE + 8 * int(random.integers(0, 500)), words, targets, gap=words & 1)
     phase = builder.build()
     result = schedule(*phase)
@@ -127,7 +129,7 @@ def test_what_cannot_be_paired_is_sent_as_words(case: str) -> None:
     builder = PhaseBuilder()
     if case == "target":
         builder.top[66] = TARGET_BASE + 4
-    words = {"odd": 127, "short": 16}.get(case, 128)
+    words = {"odd": 127, "short": 6}.get(case, 128)
     tiles = [64, 68] if case == "alone" else [64, 66]
     builder.add(0, SOURCE_BASE + (4 if case == "source" else 0), words, tiles)
     phase = builder.build()

@@ -15,14 +15,15 @@ from ..machine import topology
 from . import routes
 from .messages import Ints, Spans, cumulative
 
-MINIMUM_ITEMS = 16
-"""Shorter wide messages are bound by their register writes, up to five per receiver (measured)."""
+MINIMUM_ITEMS = (16, 4)
+"""Shorter wide messages are bound by their register writes, up to five per receiver: under 16 items they may
+gain less than they cost, under 4 they gain nothing (measured)."""
 
 
-def pairs(spans: Spans) -> NDArray[np.bool_]:
+def pairs(spans: Spans, minimum: int = MINIMUM_ITEMS[-1]) -> NDArray[np.bool_]:
     """Marks the receivers whose partner receives the same, and that could take it as 64-bit items.
 
-    Needed: source and both targets aligned to 8 bytes, an even number of words, enough of them. If a sender
+    Needed: source and both targets aligned to 8 bytes, `minimum` items and no odd word. If a sender
     that hears itself would be left with fewer than two others beside it, none of its span's receivers count.
     """
     if (np.diff(spans.offsets) < 2).all():
@@ -30,7 +31,7 @@ def pairs(spans: Spans) -> NDArray[np.bool_]:
     owner = spans.owner
     order = np.argsort(owner << 11 | _beside_partner(spans.tile), kind="stable")
     tile, by = spans.tile[order], owner[order]
-    fits = (spans.address % 8 == 0) & (spans.words % 2 == 0) & (spans.words >= 2 * MINIMUM_ITEMS)
+    fits = (spans.address % 8 == 0) & (spans.words % 2 == 0) & (spans.words >= 2 * minimum)
     possible = fits[by] & (spans.target[order] % 8 == 0)
     first = np.zeros(len(tile), dtype=np.bool_)
     first[:-1] = (by[1:] == by[:-1]) & (tile[1:] == tile[:-1] + 2) & (tile[:-1] & 2 == 0)

@@ -13,7 +13,7 @@ from .bounds import lower_bound
 from .greedy import element_unions, leaving_events
 from .joining import continued, shared
 from .messages import Ints, Messages, Spans, as_messages, cut, directions, spans_of
-from .pairing import entirely, least_items, pairs, widened
+from .pairing import MINIMUM_ITEMS, entirely, least_items, pairs, widened
 from .rows import compose_arrays
 from .transfers import TILE_IDS, check_transfers
 
@@ -96,17 +96,18 @@ def schedule(
 
 def _variants(spans: Spans, once: Spans, *, joining: bool) -> Iterator[Spans]:
     """Shared bytes sent once and what continues joined; not joined; as asked. Each with 64-bit items wherever
-    possible, only where no receiver is left out, and nowhere."""
+    they save time for sure, only where no receiver is left out, wherever possible, and nowhere."""
     forms = [continued(once) if joining else once]
     forms += [once] if forms[0] is not once else []
     forms += [spans] if once is not spans else []
     for form in forms:
-        paired = pairs(form)
-        if paired.any():
-            yield widened(form, paired)
-            whole = entirely(form, paired)
-            if whole.any() and not np.array_equal(whole, paired):
-                yield widened(form, whole)
+        tried: list[NDArray[np.bool_]] = []
+        for minimum in MINIMUM_ITEMS:
+            paired = pairs(form, minimum)
+            for chosen in (paired, entirely(form, paired)):
+                if chosen.any() and not any(np.array_equal(chosen, other) for other in tried):
+                    tried.append(chosen)
+                    yield widened(form, chosen)
         yield form
 
 

@@ -1,8 +1,10 @@
 """Attention as query blocks x key blocks x heads over the tiles.
 
-Tile t = ((b*h + g)*q + i)*s + j works on sequence b, head group g, query block i and key block j: scores,
-their exponentials relative to the block's own maximum, and their product with the values. The s partial
-results of a query block are merged by their maxima and sums, each of the s tiles taking a part of the rows.
+A tile works on sequence b, head group g, query block i of q and key block j of s: scores, their exponentials
+relative to the block's own maximum, and their product with the values. The s partial results of a query block
+are merged by their maxima and sums, each of the s tiles taking a part of the rows. Partner tiles share what
+they have in common in half the time: tile ((b*h + g)*q + i)*s + j shares its queries, tile
+((b*h + g)*s + j)*q + i its keys and values.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from .builder import Move
     from .planner import Planner
 
-JUDGED = 6
+JUDGED = 12
 """How many grids are judged by their real traffic."""
 BLOCK_KEYS = 128
 """Keys of a block, where there are tiles enough: weights of a block are not normalised yet, and their sums
@@ -61,13 +63,18 @@ class Problem:
 
 @dataclass(frozen=True)
 class Grid:
-    """Sequences side by side, and parts of the heads, the queries and the keys."""
+    """Sequences side by side, and parts of the heads, the queries and the keys.
+
+    Attributes:
+        shares_keys: neighbours work on the same keys; otherwise on the same queries.
+    """
 
     problem: Problem
     head_parts: int
     query_parts: int
     key_parts: int
     turns: Turns
+    shares_keys: bool = False
 
     @property
     def tiles(self) -> int:
@@ -81,7 +88,8 @@ class Grid:
     def describe(self) -> str:
         return (
             f"{self.turns.side} sequences x {self.head_parts} head groups x {self.query_parts} "
-            f"query blocks x {self.key_parts} key blocks{self.turns.describe()}"
+            f"query blocks x {self.key_parts} key blocks"
+            f"{', keys shared by neighbours' if self.shares_keys else ''}{self.turns.describe()}"
         )
 
     def _sequences(self) -> Level:
@@ -99,17 +107,23 @@ class Grid:
     def _wide(self) -> Axis:
         return self._heads(self.problem.value_width, self.problem.value_columns)
 
-    def query_rows(self, *further: Level) -> Axis:
-        cut = (Level(self.query_parts, self.key_parts), *further)
-        return Axis(self.problem.batch * self.problem.queries, 1, cut, self._sequences())
-
-    def key_rows(self, *further: Level) -> Axis:
-        cut = (Level(self.key_parts, 1), *further)
-        return Axis(self.problem.batch * self.problem.keys, MICRO, cut, self._sequences())
+    @property
+    def queries(self) -> Level:
+        """The cut into query blocks."""
+        return Level(self.query_parts, 1 if self.shares_keys else self.key_parts)
 
     @property
     def pieces(self) -> Level:
-        return Level(self.key_parts, 1)
+        """The cut into key blocks; the tiles of a query block take parts of its rows by it too."""
+        return Level(self.key_parts, self.query_parts if self.shares_keys else 1)
+
+    def query_rows(self, *further: Level) -> Axis:
+        cut = (self.queries, *further)
+        return Axis(self.problem.batch * self.problem.queries, 1, cut, self._sequences())
+
+    def key_rows(self, *further: Level) -> Axis:
+        cut = (self.pieces, *further)
+        return Axis(self.problem.batch * self.problem.keys, MICRO, cut, self._sequences())
 
     def query(self) -> Layout:
         return Layout("a16", self.query_rows(), self._narrow(), self.tiles)
@@ -125,7 +139,7 @@ class Grid:
 
     def stored(self, layout: Layout) -> Layout:
         """Keys or values stored once: the query blocks that need them own pieces."""
-        rows = self.key_rows(Level(self.query_parts, self.key_parts))
+        rows = self.key_rows(self.queries)
         return Layout(layout.order, rows, layout.column, layout.tiles)
 
     def scores(self) -> Layout:
@@ -139,7 +153,7 @@ class Grid:
 
     def mask(self, rows: int) -> Layout:
         row = Axis(rows, 1, (self._sequences(),)) if rows > 1 else Axis(1)
-        return Layout("a16", row, Axis(self.problem.keys, MICRO, (Level(self.key_parts, 1),)), self.tiles)
+        return Layout("a16", row, Axis(self.problem.keys, MICRO, (self.pieces,)), self.tiles)
 
 
 @dataclass(frozen=True)
@@ -179,7 +193,8 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
             rows = ceil_div(problem.queries, query_parts)
             for more in (0, 1, 2, 4, 8, 16):
                 parts = ceil_div(problem.queries, min(rows + more, problem.queries))
-                found.append(Grid(problem, head_parts, parts, key_parts, Turns(problem.batch, side)))
+                grid = Grid(problem, head_parts, parts, key_parts, Turns(problem.batch, side))
+                found += [grid, replace(grid, shares_keys=True)]
     found = list(dict.fromkeys(found))
     accurate = [grid for grid in found if grid.key_rows().largest() <= BLOCK_KEYS]
     return accurate or found
@@ -223,7 +238,10 @@ def _bytes(grid: Grid) -> int:
 def _closed_form(grid: Grid, price: float) -> float:
     problem, heads = grid.problem, grid.heads
     rows, keys = grid.query_rows().largest(), grid.key_rows().largest()
-    received = heads * (rows * problem.width + keys * (problem.width + problem.value_width)) // 2
+    halved = [parts % 2 == 0 for parts in (grid.key_parts, grid.query_parts)]
+    halves = (halved[0] and not grid.shares_keys, halved[1] and grid.shares_keys)
+    queries = heads * rows * problem.width // (4 if halves[0] else 2)
+    received = queries + heads * keys * (problem.width + problem.value_width) // (4 if halves[1] else 2)
     merged = heads * ceil_div(rows, grid.key_parts) * (problem.value_width + 4) // 2 * (grid.key_parts - 1)
     moves = cost.exchange(received, heads * 12) + cost.exchange(merged, grid.key_parts * 4)
     return sum(_compute(grid).values()) + float(moves) + price * _bytes(grid)
@@ -243,8 +261,11 @@ def judge(grid: Grid, sources: Sources) -> Judged[Grid]:
     stages = {"receive": cost.move(load_of(traffic, tiles)), **_compute(grid)}
     if grid.key_parts > 1:
         parts = [
-            gather(grid.output(), grid.output(grid.pieces), grid.key_parts, 1, own=grid.heads > 1),
-            gather(grid.state(), grid.state(grid.pieces), grid.key_parts, 1, own=grid.heads > 1),
+            gather(whole, piece, grid.key_parts, grid.pieces.stride, own=grid.heads > 1)
+            for whole, piece in (
+                (grid.output(), grid.output(grid.pieces)),
+                (grid.state(), grid.state(grid.pieces)),
+            )
         ]
         stages["partials"] = cost.move(load_of(parts, grid.tiles))
     if sources.value is None:
@@ -438,8 +459,8 @@ class _Stages:
             outputs = builder.add(f"{name}.outputs", grid.output(grid.pieces), "scratch", name, slots=slots)
             states = builder.add(f"{name}.states", grid.state(grid.pieces), "scratch", name, slots=slots)
             moves = [
-                Gather(output, outputs, result, parts, 1, own=several),
-                Gather(state, states, states, parts, 1, own=several),
+                Gather(output, outputs, result, parts, grid.pieces.stride, own=several),
+                Gather(state, states, states, parts, grid.pieces.stride, own=several),
             ]
             builder.exchange(f"{name}.partials", moves)
         if not several:

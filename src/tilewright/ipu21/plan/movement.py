@@ -287,8 +287,9 @@ def _traffic(
     return Traffic(fragments[receivers > 0], receiver[sent], copies)
 
 
-PAIRED_WORDS = 32
-"""Fragments of this size and more reach both tiles of a pair as 64-bit items, in half the time."""
+PAIRED_LEAST, PAIRED_MORE = 17, 3
+"""Events of a fragment that reaches both tiles of a pair as 64-bit items: no fewer, and so many beside its
+items (fitted to the scheduler)."""
 
 
 def load_of(traffic: Sequence[Traffic], tiles: int) -> Load:
@@ -298,8 +299,9 @@ def load_of(traffic: Sequence[Traffic], tiles: int) -> Load:
         fragments = move.fragments
         owner = np.repeat(np.arange(len(fragments)), fragments["count"])
         words = fragments["words"][owner]
-        paired = _has_partner(owner, move.tiles) & (words >= PAIRED_WORDS)
-        received += np.bincount(move.tiles, np.where(paired, words / 2, words), tiles).astype(np.int64)
+        halved = np.where(words % 2, words, np.maximum(words // 2 + PAIRED_MORE, PAIRED_LEAST))
+        taken = np.where(_has_partner(owner, move.tiles), np.minimum(words, halved), words)
+        received += np.bincount(move.tiles, taken, tiles).astype(np.int64)
         sent += np.bincount(fragments["source"], fragments["words"], tiles).astype(np.int64)
         pieces += np.bincount(move.tiles, minlength=tiles)
         copies += np.bincount(move.copies["tile"], minlength=tiles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ import typer
 
 from tilewright.errors import UsageError
 
-from .console import JsonOption, console, note, print_json
+from .console import WIDTH, JsonOption, console, note, print_json
 from .options import (
     DefineOption,
     EnginesOption,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 TRACE_LINES = 100_000
 SHOWN_ELEMENTS = 64
+MOST_ISSUES = 1 << 62
+LAST_TILE = 23 * 64 - 1
+"""The last physical id, repeated here because importing the machine costs start-up time; a test compares."""
 
 
 def register(app: typer.Typer) -> None:
@@ -89,7 +93,7 @@ def sim_command(
     ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Print every issued instruction.")] = False,
     trace_limit: Annotated[
-        int, typer.Option("--trace-limit", metavar="N", help="Lines at most.")
+        int, typer.Option("--trace-limit", metavar="N", min=1, help="Lines at most.")
     ] = TRACE_LINES,
     checks: Annotated[
         list[str] | None,
@@ -100,10 +104,17 @@ def sim_command(
     ] = None,
     engines: EnginesOption = None,
     budget: Annotated[
-        int | None, typer.Option("--budget", metavar="N", help="Instructions before it is judged endless.")
+        int | None,
+        typer.Option(
+            "--budget", metavar="N", min=1, max=MOST_ISSUES, help="Instructions before it is judged endless."
+        ),
     ] = None,
-    stack: Annotated[int, typer.Option("--stack", metavar="BYTES", help="Least size of every stack.")] = 0,
-    tile: Annotated[int, typer.Option("--tile", metavar="N", help="Physical id the tile reports.")] = 0,
+    stack: Annotated[
+        int, typer.Option("--stack", metavar="BYTES", min=0, help="Least size of every stack.")
+    ] = 0,
+    tile: Annotated[
+        int, typer.Option("--tile", metavar="N", min=0, max=LAST_TILE, help="Physical id the tile reports.")
+    ] = 0,
     defines: DefineOption = None,
     include: IncludeOption = None,
     externals: ExternalOption = None,
@@ -147,7 +158,8 @@ def sim_command(
     bench = TileBench(program, checks=chosen, physical=tile, stack=stack, engines=engines or REFERENCE)
     for text in memory or []:
         place_memory(bench, text)
-    views = [view_of(bench, text) for text in [*(show or []), *(outputs or [])]]
+    views = [view_of(bench, text) for text in show or []]
+    views += [view_of(bench, text, saved=True) for text in outputs or []]
     values: dict[int | str, Any] = dict(register_value(text) for text in registers or [])
     settings: dict[str | int, int] = {
         name: number(value, "--csr") for name, value in map(register_value, csrs or [])
@@ -290,7 +302,7 @@ def _report(bench: TileBench, result: RunResult, views: list[View], *, worker: b
                 "address": view.buffer.address,
                 "dtype": view.buffer.dtype.name,
                 "shape": list(view.buffer.shape),
-                "values": _values(bench.array(view.buffer)),
+                "values": _values(bench.array(view.buffer).tolist()),
             }
             for view in views
             if view.path is None
@@ -298,13 +310,11 @@ def _report(bench: TileBench, result: RunResult, views: list[View], *, worker: b
     }
 
 
-def _values(array: Any) -> Any:
-    import numpy as np
-
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        # JSON has no infinities; their names stay readable.
-        return [value if np.isfinite(value) else str(value) for value in array.ravel().tolist()]
-    return array.tolist()
+def _values(values: Any) -> Any:
+    """Nested lists of numbers; JSON has no infinities and NaNs, so these appear by name."""
+    if isinstance(values, list):
+        return [_values(value) for value in values]
+    return values if not isinstance(values, float) or math.isfinite(values) else str(values)
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -325,10 +335,10 @@ def _show(report: dict[str, Any]) -> None:
         listing(out, context, ("", "", "", ""), rows)
     for name, item in report["memory"].items():
         typer.echo(f"{name} @ {item['address']:#x}: {item['dtype']} {'x'.join(map(str, item['shape']))}")
-        typer.echo(_text(item["values"]))
+        typer.echo(_text(item["values"], item["dtype"]))
 
 
-def _text(values: Any) -> str:
+def _text(values: Any, dtype: str) -> str:
     import numpy as np
 
-    return np.array2string(np.array(values), threshold=SHOWN_ELEMENTS, max_line_width=100)
+    return np.array2string(np.array(values, dtype), threshold=SHOWN_ELEMENTS, max_line_width=WIDTH - 1)

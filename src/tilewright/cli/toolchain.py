@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SOURCE_LIMIT = 64 << 20
 """Bytes of a source or object file that are read at most."""
 
+LAST_ADDRESS = 0xFFFFFFFC
 _ELF_TYPE = 16
 _RELOCATABLE = 1
 
@@ -54,6 +55,7 @@ def asm_command(
 
     Example: tilewright asm gemm.S -o gemm.o -D ROWS=64
     """
+    _keep_apart(output, [source])
     use_overlay(overlay)
     from tilewright.files import read_file, write_whole
     from tilewright.ipu21.toolchain.inputs import assemble_file
@@ -69,7 +71,8 @@ def asm_command(
     for warning in item.warnings:
         note(f"warning: {warning}")
     size = sum(section.size for section in item.sections if section.allocated)
-    note(f"wrote {output}: {byte_size(size)} in {len(item.sections)} sections")
+    count = len(item.sections)
+    note(f"wrote {output}: {byte_size(size)} in {count} section{'s' if count != 1 else ''}")
 
 
 def disasm_command(
@@ -80,8 +83,9 @@ def disasm_command(
         bool, typer.Option("--raw", help="FILE holds instruction words and nothing else.")
     ] = False,
     address: Annotated[
-        str, typer.Option("--address", metavar="ADDRESS", help="Address of the first raw word.")
-    ] = "0",
+        str | None,
+        typer.Option("--address", metavar="ADDRESS", help="Address of the first raw word."),
+    ] = None,
     overlay: OverlayOption = None,
 ) -> None:
     """Print the assembly text of code and data.
@@ -96,12 +100,19 @@ def disasm_command(
     from tilewright.ipu21.toolchain.gp import extract_object, is_gp
 
     data = read_file(file, limit=SOURCE_LIMIT)
+    if address is not None and not raw:
+        raise UsageError("--address is for --raw: objects and images say where they lie")
     if raw:
-        text = disassemble(data, address=number(address, "--address"))
+        first = 0 if address is None else number(address, "--address")
+        if not 0 <= first <= LAST_ADDRESS or first % 4:
+            raise UsageError(f"{first:#x} is no address of an instruction", where="--address")
+        text = disassemble(data, address=first)
     elif is_gp(data):
         text = disassemble(extract_object(data, name=str(file)))
     elif data[:4] != b"\x7fELF":
-        raise UsageError("this is no ELF file", where=str(file), hint="use --raw for bare instruction words")
+        raise UsageError(
+            "this is no ELF file and no archive", where=str(file), hint="use --raw for bare instruction words"
+        )
     else:
         text = disassemble(_read_elf(data, file))
     typer.echo(text, nl=False)
@@ -130,6 +141,7 @@ def link_command(
     externals: ExternalOption = None,
     defines: DefineOption = None,
     include: IncludeOption = None,
+    preprocessor: PreprocessorOption = None,
     overlay: OverlayOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -139,6 +151,7 @@ def link_command(
 
     Example: tilewright link start.o gemm.o -o tile.elf --entry start --root gemm_f16
     """
+    _keep_apart(output, objects)
     use_overlay(overlay)
     from tilewright.files import read_file, write_whole
     from tilewright.ipu21.toolchain import CODE_REGION, link
@@ -148,7 +161,13 @@ def link_command(
     data_places = [region(text) for text in data_regions or []] or None
     values = definitions(defines)
     items = [
-        object_of(read_file(path, limit=SOURCE_LIMIT), path, defines=values, include_dirs=include or ())
+        object_of(
+            read_file(path, limit=SOURCE_LIMIT),
+            path,
+            defines=values,
+            include_dirs=include or (),
+            preprocessor=preprocessor,
+        )
         for path in objects
     ]
     image = link(
@@ -173,6 +192,13 @@ def link_command(
             "simulator only"
         )
     note(f"wrote {output}")
+
+
+def _keep_apart(output: Path, inputs: list[Path]) -> None:
+    """Raise UsageError where the output would replace an input."""
+    for path in inputs:
+        if path.exists() and output.exists() and path.samefile(output):
+            raise UsageError("the output would replace this input", where=str(path))
 
 
 def link_report(image: LinkedImage) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import SimulationError, UsageError
 from tilewright.ipu21.isa.build import br, runall, setzi, sync
-from tilewright.ipu21.isa.csrs import WORKER0_BASE, csr_number
+from tilewright.ipu21.isa.csrs import WORKER0_BASE, csr
 from tilewright.ipu21.isa.encode import encode
 from tilewright.ipu21.isa.enums import ENUMS
 from tilewright.ipu21.isa.registers import MAIN_ZERO
@@ -25,7 +25,7 @@ from tilewright.ipu21.simulator.stops import Stop, StopKind, context_name
 from tilewright.ipu21.simulator.tile import Tile
 from tilewright.ipu21.simulator.trace import Step, steps
 
-from .memory import Buffer, Space, VertexField, dtype_of, state_bytes
+from .memory import Buffer, Space, VertexField, dtype_of, state_bytes, word_of
 from .program import STACK_BYTES, STACK_TOP, STACKS, TileProgram, stacks_size, worker_base
 
 RETURN, STACK = 10, 11
@@ -189,7 +189,7 @@ class TileBench:
             return item
         if isinstance(item, tuple):
             return VertexField(dtype_of(item[0]), item[1])
-        return VertexField(dtype_of("u32"), self.value(item) & 0xFFFFFFFF)
+        return VertexField(dtype_of("u32"), word_of(self.value(item), "a field"))
 
     # ---- runs
 
@@ -219,7 +219,7 @@ class TileBench:
             file, number = _register(name)
             if file != "m" or number >= STACK:
                 raise UsageError(f"register {name} cannot be set for a supervisor function")
-            tile.m[0, number] = self.value(value) & 0xFFFFFFFF
+            tile.m[0, number] = word_of(self.value(value), f"register {name}")
         return self._run(self.value(entry), csrs, budget, trace)
 
     def run_vertex(
@@ -260,7 +260,7 @@ class TileBench:
         for name, value in (registers or {}).items():
             file, number = _register(name)
             bank = self.tile.m[1 : count + 1] if file == "m" else self.tile.a[:count]
-            bank[:, number] = self.value(value) & 0xFFFFFFFF
+            bank[:, number] = word_of(self.value(value), f"register {name}")
         self.tile.write(self._stub, _words(_launcher(self.value(entry), bases)))
         self.tile.m[0, RETURN], self.tile.m[0, STACK] = 0, self._stack_top
         return self._run(self._stub, csrs, budget, trace)
@@ -275,10 +275,7 @@ class TileBench:
                 hint="its memory can be read; for another run make a new TileBench",
             )
         for name, value in (csrs or {}).items():
-            number = csr_number(name) if isinstance(name, str) else name
-            if number is None:
-                raise UsageError(f"there is no control register {name}")
-            tile.set_csr(number, value)
+            tile.set_csr(_supervisor_csr(name), word_of(value, f"control register {name}"))
         tile.pc = address
         if not TILE_BASE <= address < TILE_END:
             raise UsageError(f"entry {address:#x} is outside tile memory")
@@ -355,6 +352,20 @@ def _register(name: int | str) -> tuple[str, int]:
     if number >= (12 if file == "m" else 8):
         raise UsageError(f"${file}{number} cannot be set", hint="m0..m11 and a0..a7 hold values")
     return file, number
+
+
+def _supervisor_csr(name: str | int) -> int:
+    """Number of a control register that the supervisor has. Raises UsageError."""
+    if isinstance(name, int):
+        return name
+    found = csr(name)
+    if found is None:
+        raise UsageError(f"there is no control register {name}")
+    if found.context == "worker":
+        raise UsageError(
+            f"control register {name} is the workers'", hint="$FP_ICTL is copied to $FP_CTL at a launch"
+        )
+    return found.number
 
 
 def _launcher(entry: int, bases: Sequence[int]) -> list[int]:

@@ -15,7 +15,7 @@ from tilewright.files import read_file
 from tilewright.ipu21.machine.memory import TILE_BYTES
 
 from .bench import TileBench
-from .memory import DTYPES, Buffer, VertexField, dtype_of
+from .memory import DTYPES, Buffer, VertexField, dtype_of, fitting_float, word_of
 
 MEMORY_HELP = "NAME[@PLACE]=CONTENT"
 _SHAPE = re.compile(r"\d+(x\d+)*")
@@ -69,18 +69,27 @@ def read_content(content: str, where: str) -> NDArray[Any]:
         dtype, shape = _type_and_shape(rest, where)
         return _generated(kind, dtype, shape)
     if kind in DTYPES and separator:
-        try:
-            numbers = [
-                float(word) if "." in word or "n" in word else int(word, 0) for word in rest.split(",")
-            ]
-            return np.array(numbers).astype(dtype_of(kind))
-        except (ValueError, OverflowError):
-            raise UsageError(f"{rest!r} are no {kind} numbers", where=where) from None
+        return np.array([_element(word.strip(), kind, where) for word in rest.split(",")], dtype_of(kind))
     raise UsageError(
         f"{content!r} is no content",
         where=where,
         hint="write @file.npy, zeros:f16:64, random:f32:4x16 or u32:1,2,3",
     )
+
+
+def _element(word: str, kind: str, where: str) -> float | int:
+    """A number of an element type. Raises UsageError for what the type cannot hold."""
+    dtype = dtype_of(kind)
+    try:
+        if dtype.kind == "f":
+            number = float(int(word, 0)) if word[:2].lower() == "0x" else float(word)
+            return fitting_float(number, dtype, named="inf" in word.lower())
+        value = int(word, 0)
+        if np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+            return value
+    except (ValueError, OverflowError):
+        pass
+    raise UsageError(f"{word!r} is no {kind} number", where=where)
 
 
 def _from_file(text: str, where: str) -> NDArray[Any]:
@@ -97,10 +106,27 @@ def _from_file(text: str, where: str) -> NDArray[Any]:
     if array.nbytes > TILE_BYTES * 8:
         raise UsageError(f"{array.nbytes} bytes do not fit a tile", where=where)
     if kind:
-        return np.asarray(array).astype(dtype_of(kind))
+        return _converted(np.asarray(array), dtype_of(kind), where)
     if array.dtype.kind not in "fiub":
         raise UsageError(f"{path} holds {array.dtype}", where=where, hint="give a type: @file.npy:f16")
     return np.asarray(array)
+
+
+def _converted(array: NDArray[Any], dtype: np.dtype[Any], where: str) -> NDArray[Any]:
+    """An array of numbers in another type. Raises UsageError naming the first element that it cannot hold."""
+    if array.dtype.kind not in "fiub":
+        raise UsageError(f"elements of type {array.dtype} are no numbers", where=where)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = array.astype(dtype)
+        if dtype.kind == "f":
+            wrong = np.isfinite(array) & ~np.isfinite(result)
+        else:
+            limits = np.iinfo(dtype)
+            wrong = ~((array >= limits.min) & (array <= limits.max) & (array == np.floor(array)))
+    if wrong.any():
+        first = tuple(int(index) for index in np.argwhere(wrong)[0])
+        raise UsageError(f"element {first} is {array[first]}, which {dtype.name} cannot hold", where=where)
+    return result
 
 
 def _generated(kind: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -138,25 +164,24 @@ def vertex_fields(bench: TileBench, text: str) -> list[VertexField]:
     for word in text.split(","):
         kind, separator, number = word.strip().partition(":")
         if not separator:
-            fields.append(VertexField(dtype_of("u32"), bench.value(kind) & 0xFFFFFFFF))
+            fields.append(VertexField(dtype_of("u32"), word_of(bench.value(kind), f"--state {text}")))
             continue
         dtype = dtype_of(kind)
-        try:
-            value = float(number) if dtype.kind == "f" else bench.value(number)
-            np.array([value]).astype(dtype, casting="unsafe")
-            if dtype.kind != "f" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-                raise ValueError
-        except ValueError:
-            raise UsageError(f"{number!r} is no {kind} number", where=f"--state {text}") from None
-        fields.append(VertexField(dtype, value))
+        known = re.match(r"[A-Za-z_.$]", number) if dtype.kind != "f" else None
+        word = str(bench.value(number)) if known else number
+        fields.append(VertexField(dtype, _element(word, kind, f"--state {text}")))
     return fields
 
 
-def view_of(bench: TileBench, text: str) -> View:
+def view_of(bench: TileBench, text: str, *, saved: bool = False) -> View:
     """What `NAME`, `NAME:TYPE` or `NAME:TYPE:SHAPE` shows; NAME is an operand, a symbol or an address, maybe
-    with an offset. A file may follow behind `=`. Raises UsageError.
+    with an offset. The file it is to be `saved` in follows behind `=`. Raises UsageError.
     """
     what, separator, path = text.partition("=")
+    if saved and not path:
+        raise UsageError("the file is missing", where=text, hint="write NAME:TYPE:SHAPE=FILE.npy")
+    if separator and not saved:
+        raise UsageError("--show writes no file", where=text, hint="use --out")
     name, _, rest = what.partition(":")
     known = bench.buffers.get(name)
     if not rest:

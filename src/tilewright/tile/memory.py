@@ -44,6 +44,22 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return np.dtype(DTYPES[name])
 
 
+def fitting_float(value: float, dtype: np.dtype[Any], *, named: bool) -> float:
+    """`value`, if the type can hold it; infinity only if it was `named` so. Raises ValueError."""
+    with np.errstate(over="ignore"):
+        infinite = bool(np.isinf(np.array(value).astype(dtype)))
+    if infinite and not named:
+        raise ValueError(f"{value} is out of range")
+    return value
+
+
+def word_of(value: int, what: str) -> int:
+    """A signed or unsigned number as 32 bits. Raises UsageError naming `what`."""
+    if not -(1 << 31) <= value < 1 << 32:
+        raise UsageError(f"{value:#x} does not fit the 32 bits of {what}")
+    return value & 0xFFFFFFFF
+
+
 @dataclass(frozen=True)
 class Buffer:
     """Named memory of a tile: `shape` elements of `dtype` at a byte address, row-major."""

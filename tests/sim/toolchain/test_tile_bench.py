@@ -234,7 +234,19 @@ def test_command_runs_a_function_of_any_file(tmp_path: Path) -> None:
         (["--entry", "sum", "--mem", "x=zeros:f17:3"], "no element type 'f17'"),
         (["--entry", "sum", "--mem", "x=zeros:f16:axb"], "no shape"),
         (["--entry", "sum", "--mem", "x=zeros:f16:999999999"], "do not fit a tile"),
-        (["--entry", "sum", "--mem", "x=u8:300,x"], "no u8 numbers"),
+        (["--entry", "sum", "--mem", "x=u8:300,x"], "'300' is no u8 number"),
+        (["--entry", "sum", "--mem", "x=u32:1.5"], "'1.5' is no u32 number"),
+        (["--entry", "sum", "--mem", "x=f16:1,1e6"], "'1e6' is no f16 number"),
+        (
+            ["--entry", "sum", "--reg", "m2=0x1ffffffff"],
+            "0x1ffffffff does not fit the 32 bits",
+        ),
+        (["--entry", "sum", "--csr", "TAS=1"], "TAS is the workers'"),
+        (["--entry", "sum", "--csr", "FP_ICTL=-0xffffffff"], "32 bits of control register"),
+        (["--entry", "sum", "--out", "table:u32:2"], "the file is missing"),
+        (["--entry", "sum", "--show", "table:u32:2=x.npy"], "--show writes no file"),
+        (["--entry", "sum", "--engines", "translated", "--trace"], "reference engine"),
+        (["--worker", "--entry", "share", "--state", "f16:1e10"], "no f16 number"),
         (["--entry", "sum", "--mem", "x@0x10=u8:1"], "outside tile memory"),
         (["--entry", "sum", "--mem", "x=@nowhere.npy"], "nowhere.npy"),
         (["--entry", "sum", "--show", "table"], "NAME:TYPE:SHAPE"),
@@ -248,6 +260,32 @@ def test_command_runs_a_function_of_any_file(tmp_path: Path) -> None:
 def test_command_refuses(tmp_path: Path, arguments: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         run(tmp_path, *arguments)
+
+
+def test_files_that_a_type_cannot_hold_are_refused(tmp_path: Path) -> None:
+    for name, array, kind, message in (
+        (
+            "a",
+            np.array([[1.0, 2.0], [3.0, 7e4]]),
+            "f16",
+            r"\(1, 1\) is 70000.0, which float16",
+        ),
+        ("b", np.array([1, -1]), "u16", r"element \(1,\) is -1, which uint16"),
+        ("c", np.array([1.0, 2.5]), "i32", r"element \(1,\) is 2.5"),
+        ("d", np.array(["x"]), "f16", "are no numbers"),
+    ):
+        np.save(tmp_path / f"{name}.npy", array)
+        with pytest.raises(UsageError, match=message):
+            run(tmp_path, "--entry", "sum", "--mem", f"x=@{tmp_path}/{name}.npy:{kind}")
+
+
+def test_numbers_that_json_has_not_keep_their_shape(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([[1, np.nan], [-np.inf, 2]], np.float16))
+    arguments = ["--entry", "sum", "--mem", f"x=@{tmp_path}/x.npy", "--show", "x", "--reg", "m4=x+4"]
+    report = json.loads(run(tmp_path, *arguments, "--json"))
+    # The function stores 0 over the second row.
+    assert report["memory"]["x"]["values"] == [[1, "nan"], [0, 0]]
+    assert "[[ 1. nan]\n [ 0.  0.]]" in run(tmp_path, *arguments)
 
 
 def test_command_names_undefined_entries(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from tilewright.cli.compile import CHIP_TILES
 from tilewright.cli.options import EngineName
+from tilewright.cli.sim import LAST_TILE
 from tilewright.ipu21.machine.topology import TILES
 from tilewright.ipu21.simulator.choice import REFERENCE, TRANSLATED
+from tilewright.ipu21.simulator.device import PHYSICAL_IDS
 
 pytestmark = pytest.mark.unit
 
@@ -36,8 +38,9 @@ def test_help_imports_nothing_heavy() -> None:
     assert not loaded & set(HEAVY)
 
 
-def test_engines_have_the_simulators_names() -> None:
+def test_copies_of_facts_agree_with_them() -> None:
     assert set(EngineName) == {REFERENCE, TRANSLATED}
+    assert LAST_TILE == PHYSICAL_IDS - 1
 
 
 def test_the_package_is_lazy() -> None:

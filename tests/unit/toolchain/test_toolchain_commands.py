@@ -111,3 +111,39 @@ def test_source_that_is_no_text(app: typer.Typer, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["asm", "disasm", "link"])
 def test_help_has_an_example(app: typer.Typer, command: str) -> None:
     assert f"Example: tilewright {command}" in run(app, command, "--help")
+
+
+def test_outputs_never_replace_inputs(app: typer.Typer, tmp_path: Path) -> None:
+    source = tmp_path / "k.S"
+    source.write_text("f: br $lr\n")
+    for command in ("asm", "link"):
+        with pytest.raises(UsageError, match=r"k\.S: the output would replace this input"):
+            run(app, command, source, "-o", tmp_path / "." / "k.S")
+    assert source.read_text() == "f: br $lr\n"
+
+
+def test_addresses_are_for_raw_code(app: typer.Typer, tmp_path: Path) -> None:
+    code = tmp_path / "k.bin"
+    code.write_bytes(bytes.fromhex("0000e019"))
+    assert "# 4c010: 19e00000" in run(app, "disasm", code, "--raw", "--address", "0x4c010")
+    for arguments, message in (
+        (["--raw", "--address", "6"], "0x6 is no address of an instruction"),
+        (["--raw", "--address=-4"], "no address of an instruction"),
+        (["--address", "0"], "--address is for --raw"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            run(app, "disasm", code, *arguments)
+
+
+def test_open_quotes_in_commands_are_told(app: typer.Typer, tmp_path: Path) -> None:
+    source = tmp_path / "k.S"
+    source.write_text("f: br $lr\n")
+    with pytest.raises(UsageError, match="the preprocessor command has no end: no closing quotation"):
+        run(app, "asm", source, "-o", tmp_path / "k.o", "--preprocessor", "gcc 'E")
+
+
+def test_sources_are_linked_through_an_outside_preprocessor(app: typer.Typer, tmp_path: Path) -> None:
+    source = tmp_path / "k.S"
+    source.write_text("f: br $lr\n")
+    with pytest.raises(UsageError, match="there is no command no-such-cpp"):
+        run(app, "link", source, "-o", tmp_path / "k.elf", "--preprocessor", "no-such-cpp -E")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -22,6 +21,7 @@ from typing import Any
 from ...errors import MissingDependencyError, UsageError
 from ...files import read_file, write_whole
 from ...user_cache import cache_area
+from .command_words import command_words
 from .gp import choose_target, is_gp, read_gp
 from .objects import ObjectFile
 
@@ -69,8 +69,8 @@ class Popc:
 
     def __init__(self, command: str | None = None) -> None:
         """`command` defaults to TILEWRIGHT_POPC or `popc`. Raises MissingDependencyError without it."""
-        self.words = shlex.split(command or os.environ.get("TILEWRIGHT_POPC") or "popc")
-        found = shutil.which(self.words[0]) if self.words else None
+        self.words = command_words(command or os.environ.get("TILEWRIGHT_POPC") or "popc", "compiler")
+        found = shutil.which(self.words[0])
         if found is None:
             raise MissingDependencyError(
                 f"popc is needed to compile C++ and is not installed ({' '.join(self.words)})",
@@ -118,8 +118,9 @@ class Popc:
             output = Path(folder) / "output.gp"
             done = self._run([*arguments, str(source), "-o", str(output)])
             if done.returncode or not output.exists():
-                said = (done.stderr or done.stdout).decode(errors="replace").strip()
-                raise UsageError(f"{self.path.name} refuses it:\n{said[:4000]}", where=str(source))
+                said = (done.stderr or done.stdout).decode(errors="replace").strip()[:4000]
+                why = f":\n{said}" if said else f", with exit status {done.returncode} and no word"
+                raise UsageError(f"{self.path.name} refuses it{why}", where=str(source))
             archive = read_file(output, limit=OUTPUT_LIMIT)
             metadata = {
                 "source": str(source),

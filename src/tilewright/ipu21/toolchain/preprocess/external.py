@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ....errors import UsageError
+from ..command_words import command_words
 from .headers import PREDEFINED, builtin_headers
 from .preprocessor import MAXIMUM_BYTES, Preprocessed
 
@@ -35,9 +35,7 @@ def preprocess_with(
     Raises:
         UsageError: the command is missing, fails, or gives too much.
     """
-    words = shlex.split(command)
-    if not words:
-        raise UsageError("the preprocessor command is empty")
+    words = command_words(command, "preprocessor")
     arguments = [*words, "-x", "assembler-with-cpp"]
     arguments += [f"-D{name}={value}" for name, value in {**PREDEFINED, **(defines or {})}.items()]
     arguments += [f"-I{folder}" for folder in include_dirs]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import tempfile
 from pathlib import Path
 
 from ....errors import ObjectError, UsageError
 from ....files import read_file
+from ..command_words import command_words
 from ..gp import extract_object, is_gp
 from ..objects import ObjectFile
 
@@ -31,9 +31,7 @@ class OutsideAssembler:
 
     def __init__(self, command: str) -> None:
         self.command = command
-        self._words = shlex.split(command)
-        if not self._words:
-            raise UsageError("the assembler command is empty")
+        self._words = command_words(command, "assembler")
         if not any("{input}" in word for word in self._words):
             self._words += ["-o", "{output}", "{input}"]
         elif not any("{output}" in word for word in self._words):

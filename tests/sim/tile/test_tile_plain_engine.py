@@ -14,6 +14,7 @@ from tilewright.ipu21.isa.encode import encode
 from tilewright.ipu21.isa.forms import FORMS, Form
 from tilewright.ipu21.simulator import engine_loop, state
 from tilewright.ipu21.simulator.checks import Checks
+from tilewright.ipu21.simulator.engine_decode import ENTRY_COUNT, ENTRY_INTS
 from tilewright.ipu21.simulator.instruction_tables import instruction_tables
 from tilewright.ipu21.simulator.tile import Tile
 
@@ -44,6 +45,8 @@ class PlainState:
 def run_plain(tile: Tile) -> None:
     """`Tile.run` without the compiler."""
     tile.set_budget(10_000)
+    entries = np.zeros(ENTRY_COUNT * ENTRY_INTS, dtype=np.int64)
+    tile._state[state.ENTRIES] = entries.ctypes.data
     with np.errstate(all="ignore"):
         engine_loop.run_tile(PlainState(tile._state))  # type: ignore[arg-type]
 

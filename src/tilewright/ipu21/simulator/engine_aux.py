@@ -21,10 +21,12 @@ from .dispatch import (
     dispatch_whole,
     dispatch_words,
 )
-from .engine_memory import fault, immediate_of
+from .engine_checks import unsupported
+from .engine_decode import FIRST, FOURTH, IMMEDIATE_OF, INFO_OF, SECOND
+from .engine_memory import fault
 from .engine_registers import FP_CTL, FP_STS, csr_index, draw, upper_access
 from .instruction_tables import (
-    FLAG_MAPS_AT,
+    IMMEDIATE_PLACE,
     INFO_BROADCAST,
     INFO_DRAWS,
     INFO_DRAWS_ALWAYS,
@@ -34,42 +36,17 @@ from .instruction_tables import (
     INFO_RESULTS,
     INFO_SLOTS,
 )
-from .pointers import tables
-from .stops import FLOATING_POINT, STOP_UNSUPPORTED
+from .stops import FLOATING_POINT
 
 ESR_BIT = 19
 
 
-def unsupported(state: Integers, context: int) -> int:
-    """Record an operand that no public source gives a meaning; returns 1."""
-    fault(state, 0, context, -1)
-    state[at.STOP] = STOP_UNSUPPORTED
-    return 1
-
-
-def place_value(state: Integers, base: int, word: int, packed: int, place: int) -> int:
-    """A one-word operand: a register of the file at `base`, or the immediate."""
-    if place == 63:
-        return immediate_of(word, packed)
-    if place == 0:
-        return 0
-    return int(state[base + ((word >> (place - 1)) & 15)])
-
-
-def flags_of(state: Integers, word: int, packed: int) -> int:
-    """The immediate of an instruction that may take flags, as the value functions understand it."""
-    value = immediate_of(word, packed)
-    family = (packed >> 56) & 63
-    if family:
-        return int(tables(state)[FLAG_MAPS_AT + 256 * (family - 1) + (value & 0xFF)])
-    return value
-
-
-def register_at(base: int, word: int, place: int) -> int:
-    """State index of the first register of an operand, or of $a14 (zero) if there is none."""
-    if place == 0:
-        return base + 14
-    return base + ((word >> (place - 1)) & 15)
+def operand(state: Integers, context: int, entry: Integers, place: int) -> int:
+    """A one-word operand: a register or the immediate."""
+    register = entry[place]
+    if register == IMMEDIATE_PLACE:
+        return int(entry[IMMEDIATE_OF])
+    return int(state[at.REGISTER_STRIDE * context + register])
 
 
 def record_flags(state: Integers, context: int, flags: int) -> int:
@@ -80,42 +57,41 @@ def record_flags(state: Integers, context: int, flags: int) -> int:
     return 0
 
 
-def aux_words(state: Integers, context: int, word: int, info: int, places: int, packed: int, a: int) -> int:
+def aux_words(state: Integers, context: int, entry: Integers) -> int:
     """Bitwise and lane instructions on A registers."""
-    p0, p1 = places & 63, (places >> 6) & 63
-    x = place_value(state, a, word, packed, p0)
+    info = entry[INFO_OF]
+    x = operand(state, context, entry, FIRST)
     broadcast = (info >> INFO_BROADCAST) & 3
     if broadcast == 2:
         x = (x & 0xFFFF) * 0x10001
     elif broadcast == 3:
         x = (x >> 16) * 0x10001
-    y = place_value(state, a, word, packed, p1)
+    y = operand(state, context, entry, SECOND)
     function = info & 1023
     state[at.RESULT0] = dispatch_words(function, x, y)
     if (info >> INFO_RESULTS) & 3 == 2:
-        x = state[register_at(a, word, p0) + 1]
-        y = state[register_at(a, word, p1) + 1]
-        state[at.RESULT1] = dispatch_words(function, x, y)
+        base = at.REGISTER_STRIDE * context + 1
+        state[at.RESULT1] = dispatch_words(function, state[base + entry[FIRST]], state[base + entry[SECOND]])
     return 0
 
 
-def execute_aux(state: Integers, context: int, word: int, info: int, places: int, packed: int) -> int:
+def execute_aux(state: Integers, context: int, entry: Integers) -> int:
     """Compute an aux instruction; returns 1 after recording a stop."""
-    a = at.REGISTER_STRIDE * context + at.A_REGISTERS
+    info = entry[INFO_OF]
     group = (info >> INFO_GROUP) & 15
     state[at.SLOTS] = (info >> INFO_SLOTS) & 15
     if group == GROUP_AUX_WORDS:
-        return aux_words(state, context, word, info, places, packed, a)
+        return aux_words(state, context, entry)
     if group == GROUP_UPPER:
-        return upper_access(state, context, word, places, packed, (info & 1023) != 0)
+        return upper_access(state, context, entry, (info & 1023) != 0)
     control = state[csr_index(context, FP_CTL)]
     draws = (info >> INFO_DRAWS) & 3
     if draws and ((control >> ESR_BIT) & 1 or (info >> INFO_DRAWS_ALWAYS) & 1):
         draw(state, context, 0)
         if draws == 2:
             draw(state, context, 2)
-    x = register_at(a, word, places & 63)
-    y = register_at(a, word, (places >> 6) & 63)
+    base = at.REGISTER_STRIDE * context
+    x, y = base + entry[FIRST], base + entry[SECOND]
     x0, x1, x2, x3 = state[x], state[x + 1], state[x + 2], state[x + 3]
     y0, y1, y2, y3 = state[y], state[y + 1], state[y + 2], state[y + 3]
     broadcast = (info >> INFO_BROADCAST) & 3
@@ -136,11 +112,11 @@ def execute_aux(state: Integers, context: int, word: int, info: int, places: int
         flags = dispatch_singles(state, function, lanes, x0, x1, y0, y1, control)
     elif group == GROUP_WHOLE:
         flags = dispatch_whole(
-            state, context, function, x0, x1, x2, x3, y0, y1, y2, y3, flags_of(state, word, packed), control
+            state, context, function, x0, x1, x2, x3, y0, y1, y2, y3, entry[IMMEDIATE_OF], control
         )
     else:
         flags = dispatch_state(
-            state, context, function, x0, x1, x2, x3, y0, y1, y2, y3, flags_of(state, word, packed), control
+            state, context, function, x0, x1, x2, x3, y0, y1, y2, y3, entry[IMMEDIATE_OF], control
         )
     if flags:
         if flags & 8:
@@ -149,14 +125,13 @@ def execute_aux(state: Integers, context: int, word: int, info: int, places: int
     return 0
 
 
-def land(state: Integers, context: int, word: int, info: int, places: int) -> int:
+def land(state: Integers, context: int, entry: Integers) -> int:
     """Write the waiting result words to the destination."""
-    results = (info >> INFO_RESULTS) & 3
-    if results:
-        number = (word >> (((places >> 18) & 63) - 1)) & 15
-        if number < 8:
-            target = at.REGISTER_STRIDE * context + at.A_REGISTERS + number
-            state[target] = state[at.RESULT0]
-            if results == 2:
-                state[target + 1] = state[at.RESULT1]
+    results = (entry[INFO_OF] >> INFO_RESULTS) & 3
+    number = entry[FOURTH]
+    if results and number < at.A_REGISTERS + 8:
+        target = at.REGISTER_STRIDE * context + number
+        state[target] = state[at.RESULT0]
+        if results == 2:
+            state[target + 1] = state[at.RESULT1]
     return 0

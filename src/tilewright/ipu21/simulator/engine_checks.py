@@ -12,7 +12,7 @@ from ..machine.memory import TILE_BASE
 from . import state as at
 from .instruction_tables import CAUSES_AT
 from .pointers import decoded, shadow, tables, touched
-from .stops import CODE_WRITTEN, POISON, RACE, STACK_OVERFLOW, STOP_EXCEPTION
+from .stops import CODE_WRITTEN, POISON, RACE, STACK_OVERFLOW, STOP_EXCEPTION, STOP_UNSUPPORTED
 
 STATUS, REPEAT_LEFT, WORKER_BASES = 1, 4, 0x21
 """Control registers: $SSR or $WSR, a worker's $REPEAT_COUNT, the supervisor's $WORKER0_BASE."""
@@ -41,6 +41,13 @@ def fault(state: Integers, kind: int, context: int, address: int) -> int:
     state[status] = (state[status] & ~0xF0) | (tables(state)[CAUSES_AT + kind] << 4)
     if context and state[at.CSRS + at.CSR_STRIDE * context + REPEAT_LEFT]:
         state[status] |= IN_REPEAT_BIT
+    return 1
+
+
+def unsupported(state: Integers, context: int) -> int:
+    """Record an operand that no public source gives a meaning; returns 1."""
+    fault(state, 0, context, -1)
+    state[at.STOP] = STOP_UNSUPPORTED
     return 1
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..isa.meaning.arrays import Integers, word_at
+from ..isa.meaning.bits import WORD
 from ..machine.memory import TILE_BASE
 from ..machine.timing import RUN_RELEASE, WORKER_SLOTS
 from . import state as at
 from .codes import DELAY, GET, GROUP_CONTROL, LD64PUTCS, LD128PUTCS, PUT
-from .engine_decode import form_at
+from .engine_decode import FOR_SUPERVISOR, HAZARDS_OF, INFO_OF, WORD_OF, instruction_at
 from .engine_memory import fault
 from .engine_registers import (
     CCCSLOAD,
@@ -19,8 +20,8 @@ from .engine_registers import (
 )
 from .engine_supervisor import halt, supervisor_turn
 from .engine_worker import run_workers
-from .instruction_tables import HAZARDS, INFO_GROUP, INFO_SUPERVISOR, INFO_WINDOW, ROW
-from .pointers import call_native, integers_at, memory_words, tables, words_at
+from .instruction_tables import INFO_GROUP, INFO_SUPERVISOR, INFO_WINDOW
+from .pointers import call_native, integers_at, memory_words, words_at
 from .stops import (
     INVALID_INSTRUCTION,
     STOP_BUDGET,
@@ -118,24 +119,26 @@ def supervisor_step(state: Integers) -> int:
     """The supervisor's next issue, workers first as far as it must wait; 1 after recording a stop."""
     pc = int(state[at.PCS])
     state[at.STOP_CLOCK] = state[at.CLOCK]
-    form = form_at(state, 0, pc)
-    if form == 0:
+    place = instruction_at(state, pc)
+    if place == 0:
         return 1
-    table = tables(state)
-    row = ROW * form
-    info = table[row]
-    word = word_at(memory_words(state), (pc - TILE_BASE) >> 2)
+    entry = integers_at(place)
+    info = entry[INFO_OF]
+    word = entry[WORD_OF] & WORD
     if (info >> INFO_SUPERVISOR) & 1 == 0 or (word >> 31 and word >> 28 != 15):
         return fault(state, INVALID_INSTRUCTION, 0, -1)
     if held_back(state, pc, word, info):
         return 1
-    cycle = issue_cycle(state, word, info, table[row + HAZARDS])
+    cycle = issue_cycle(state, word, info, entry[HAZARDS_OF])
     if state[at.ACTIVE]:
         cycle = wait_for_slot(state, cycle)
         if cycle < 0:
             return 1
-        # A worker may have stored over the instruction while the supervisor waited.
-        if word_at(memory_words(state), (pc - TILE_BASE) >> 2) != word:
+        # Meanwhile a worker may have stored over the instruction, or taken its entry's place.
+        if (
+            word_at(memory_words(state), (pc - TILE_BASE) >> 2) != word
+            or entry[WORD_OF] != word | FOR_SUPERVISOR
+        ):
             return 0
     if state[at.BUDGET] <= 0:
         state[at.CLOCK] = cycle
@@ -143,7 +146,7 @@ def supervisor_step(state: Integers) -> int:
     state[at.BUDGET] -= 1
     if state[at.WATCHING]:
         mark(state, pc, cycle)
-    return supervisor_turn(state, pc, cycle, word, row)
+    return supervisor_turn(state, pc, cycle, entry)
 
 
 def run_tile(state: Integers) -> int:

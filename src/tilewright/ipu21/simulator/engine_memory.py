@@ -45,7 +45,8 @@ from .engine_checks import (
     watched_load,
 )
 from .engine_checks import fault as fault
-from .instruction_tables import INFO_A_REGISTER, INFO_BROADCAST, INFO_LANES
+from .engine_decode import FIRST, FOURTH, IMMEDIATE_OF, INFO_OF, NO_REGISTER, SECOND, THIRD
+from .instruction_tables import INFO_BROADCAST, INFO_LANES
 from .pointers import decoded, memory_bytes, memory_words, shadow
 from .stops import (
     ADDRESS_ALIGNMENT,
@@ -143,8 +144,8 @@ def load(state: Integers, context: int, address: int, size_log: int, extend: int
     """Load into state words from `register` on. Registers that are no storage discard, without checks unless
     these are wanted."""
     size = 1 << size_log
-    limit = at.A_REGISTERS + 8 if register >= at.REGISTER_STRIDE * context + at.A_REGISTERS else 12
-    if register - at.REGISTER_STRIDE * context >= limit:
+    number = register & (at.REGISTER_STRIDE - 1)
+    if number >= at.A_REGISTERS + 8 or 12 <= number < at.A_REGISTERS:
         return check_address(state, context, address, size) if state[at.CHECKS] & at.CHECK_DISCARDS else 0
     if check_address(state, context, address, size) or check_written(state, context, address, size):
         return 1
@@ -180,125 +181,96 @@ def set_main(state: Integers, context: int, number: int, value: int) -> int:
     return 0
 
 
-def field(word: int, places: int, place: int) -> int:
-    """The register number in one of a form's places."""
-    return (word >> (((places >> (6 * place)) & 63) - 1)) & 15
-
-
-def immediate_of(word: int, packed: int) -> int:
-    """The immediate of a word; signed ones as 32-bit two's complement."""
-    value = ((word >> (packed & 31)) & ((1 << ((packed >> 5) & 31)) - 1)) << ((packed >> 10) & 31)
-    second = (packed >> 15) & 0x3FFFFFFF
-    if second:
-        value |= ((word >> (second & 31)) & ((1 << ((second >> 5) & 31)) - 1)) << ((second >> 10) & 31)
-        third = second >> 15
-        if third:
-            value |= ((word >> (third & 31)) & ((1 << ((third >> 5) & 31)) - 1)) << ((third >> 10) & 31)
-    sign = (packed >> 50) & 63
-    if sign and (value >> (sign - 1)) & 1:
-        value = (value - (1 << sign)) & WORD
-    return value << ((packed >> 45) & 31)
-
-
-def plain_access(
-    state: Integers, context: int, word: int, info: int, places: int, packed: int, function: int
-) -> int:
+def plain_access(state: Integers, context: int, entry: Integers, function: int) -> int:
     """Loads and stores with base, delta and offset or stride."""
     m = at.REGISTER_STRIDE * context
+    info = entry[INFO_OF]
     size_log = (info >> INFO_LANES) & 7
-    number = field(word, places, 0)
-    register = m + number + (at.A_REGISTERS if (info >> INFO_A_REGISTER) & 1 else 0)
-    from_register = (places >> 18) & 63 != 0
-    offset = int(state[m + field(word, places, 3)]) if from_register else immediate_of(word, packed)
-    delta_number = field(word, places, 2)
-    address = state[m + field(word, places, 1)] + state[m + delta_number]
+    base_number, delta_number, offset_number = entry[SECOND], entry[THIRD], entry[FOURTH]
+    offset = entry[IMMEDIATE_OF] if offset_number == NO_REGISTER else state[m + offset_number]
+    address = state[m + base_number] + state[m + delta_number]
     if function in (LOAD, STORE):
         address = (address + (offset << size_log)) & WORD
     else:
         address &= WORD
     delta = (state[m + delta_number] + (offset << size_log)) & WORD
-    if state[at.CHECKS] & at.CHECK_STACK and check_stack_pointer(
-        state, context, field(word, places, 1), address
-    ):
+    if state[at.CHECKS] & at.CHECK_STACK and check_stack_pointer(state, context, base_number, address):
         return 1
     if function in (STORE, STORE_STEP):
-        if store(state, context, address, 1 << (size_log - 2), register):
+        if store(state, context, address, 1 << (size_log - 2), m + entry[FIRST]):
             return 1
-    elif load(state, context, address, size_log, (info >> INFO_BROADCAST) & 3, register):
+    elif load(state, context, address, size_log, (info >> INFO_BROADCAST) & 3, m + entry[FIRST]):
         return 1
     if function in (LOAD_STEP, STORE_STEP):
         set_main(state, context, delta_number, delta)
     return 0
 
 
-def stm_access(state: Integers, context: int, word: int, places: int, function: int) -> int:
+def stm_access(state: Integers, context: int, entry: Integers, function: int) -> int:
     """`stm32` and `stm32step`: base plus a register offset in words."""
     m = at.REGISTER_STRIDE * context
-    base_number = field(word, places, 1)
+    base_number = entry[SECOND]
     base = state[m + base_number]
-    moved = (base + (state[m + field(word, places, 2)] << 2)) & WORD
+    moved = (base + (state[m + entry[THIRD]] << 2)) & WORD
     address = moved if function == STM else base
-    if store(state, context, address, 1, m + field(word, places, 0)):
+    if store(state, context, address, 1, m + entry[FIRST]):
         return 1
     if function == STM_STEP:
         set_main(state, context, base_number, moved)
     return 0
 
 
-def paced_access(
-    state: Integers, context: int, word: int, info: int, places: int, packed: int, function: int
-) -> int:
+def paced_access(state: Integers, context: int, entry: Integers, function: int) -> int:
     """The paced family: up to three accesses through triple-packed addresses."""
     m = at.REGISTER_STRIDE * context
-    a = m + at.A_REGISTERS
-    selectors = immediate_of(word, packed)
-    first = field(word, places, 0)
+    selectors = entry[IMMEDIATE_OF]
+    first = m + entry[FIRST]
     if function == ST64PACE:
-        pair, stride_number = field(word, places, 1), field(word, places, 2)
+        pair, stride_number = entry[SECOND], entry[THIRD]
         second = first
     else:
-        second = field(word, places, 1)
-        pair, stride_number = field(word, places, 2), field(word, places, 3)
+        second = m + entry[SECOND]
+        pair, stride_number = entry[THIRD], entry[FOURTH]
     low, high = state[m + pair], state[m + pair + 1]
     strides = state[m + stride_number]
     a0, a1, a2 = low & ADDRESS, high & ADDRESS, third_address(low, high)
     if function == LD2X64PACE:
         if check_conflict(state, context, a0, a1):
             return 1
-        if load(state, context, a0, 3, 0, a + first):
+        if load(state, context, a0, 3, 0, first):
             return 1
-        if load(state, context, a1, 3, 0, a + second):
+        if load(state, context, a1, 3, 0, second):
             return 1
         a0, a1 = paced(a0, strides, selectors & 3, 8), paced(a1, strides, (selectors >> 2) & 3, 8)
     elif function == LDST64PACE:
-        if check_conflict(state, context, a0, a2) or store(state, context, a2, 2, a + second):
+        if check_conflict(state, context, a0, a2) or store(state, context, a2, 2, second):
             return 1
-        if load(state, context, a0, 3, 0, a + first):
+        if load(state, context, a0, 3, 0, first):
             return 1
         a0, a2 = paced(a0, strides, selectors & 3, 8), paced(a2, strides, (selectors >> 2) & 3, 8)
     elif function == LD2XST64PACE:
         if check_conflict(state, context, a0, a1) or check_conflict(state, context, a0, a2):
             return 1
-        if check_conflict(state, context, a1, a2) or store(state, context, a2, 2, a + second):
+        if check_conflict(state, context, a1, a2) or store(state, context, a2, 2, second):
             return 1
-        if load(state, context, a0, 3, 0, a + first):
+        if load(state, context, a0, 3, 0, first):
             return 1
-        if load(state, context, a1, 3, 0, a + first + 2):
+        if load(state, context, a1, 3, 0, first + 2):
             return 1
         a0 = paced(a0, strides, selectors & 3, 8)
         a1 = paced(a1, strides, (selectors >> 2) & 3, 8)
         a2 = paced(a2, strides, (selectors >> 4) & 3, 8)
     elif function == ST64PACE:
-        if store(state, context, a2, 2, a + first):
+        if store(state, context, a2, 2, first):
             return 1
         a2 = paced(a2, strides, selectors & 3, 8)
     else:
         size_log = 2 if function == LD64A32PACE else 1
         if check_conflict(state, context, a0, a1):
             return 1
-        if load(state, context, a0, 3, 0, a + first):
+        if load(state, context, a0, 3, 0, first):
             return 1
-        if load(state, context, a1, size_log, (info >> INFO_BROADCAST) & 3, a + second):
+        if load(state, context, a1, size_log, (entry[INFO_OF] >> INFO_BROADCAST) & 3, second):
             return 1
         # The second address steps by its own access size (assumed).
         a0 = paced(a0, strides, selectors & 3, 8)
@@ -308,46 +280,45 @@ def paced_access(
     return 0
 
 
-def delta_access(state: Integers, context: int, word: int, info: int, places: int, function: int) -> int:
+def delta_access(state: Integers, context: int, entry: Integers, function: int) -> int:
     """Sparse loads: data at base + delta, while the next delta is read from a list."""
     m = at.REGISTER_STRIDE * context
-    first, list_number = field(word, places, 0), field(word, places, 1)
-    delta_number = field(word, places, 3)
+    list_number, delta_number = entry[SECOND], entry[FOURTH]
     pointer = state[m + list_number]
     delta = state[m + delta_number]
-    size_log = (info >> INFO_LANES) & 7
+    size_log = (entry[INFO_OF] >> INFO_LANES) & 7
     list_log = 2 if function == DELTA_LOAD_PAIR else 1
     offset = delta >> 16 if function == DELTA_LOAD_PAIR else delta
-    address = (state[m + field(word, places, 2)] + offset) & WORD
+    address = (state[m + entry[THIRD]] + offset) & WORD
     if check_address(state, context, pointer, 1 << list_log):
         return 1
     if check_written(state, context, pointer, 1 << list_log):
         return 1
-    extend = (info >> INFO_BROADCAST) & 3
-    if load(state, context, address, size_log, extend, m + at.A_REGISTERS + first):
+    extend = (entry[INFO_OF] >> INFO_BROADCAST) & 3
+    if load(state, context, address, size_log, extend, m + entry[FIRST]):
         return 1
     set_main(state, context, delta_number, load_narrow(state, pointer, list_log, 0))
     set_main(state, context, list_number, (pointer + (1 << list_log)) & WORD)
     return 0
 
 
-def dense_and_sparse(state: Integers, context: int, word: int, places: int) -> int:
+def dense_and_sparse(state: Integers, context: int, entry: Integers) -> int:
     """`ld64a32`: 64 bits from a list to the upper pair, 32 bits from base + delta to element 1 (known).
 
     Element 0 stays as it is (known). Both accesses may hit one memory element, as in the other loads through
     deltas (assumed).
     """
     m = at.REGISTER_STRIDE * context
-    register = m + at.A_REGISTERS + field(word, places, 0)
-    list_number = field(word, places, 1)
+    register = m + entry[FIRST]
+    list_number = entry[SECOND]
     pointer = state[m + list_number]
-    address = (state[m + field(word, places, 2)] + (state[m + field(word, places, 3)] & 0xFFFF)) & WORD
+    address = (state[m + entry[THIRD]] + (state[m + entry[FOURTH]] & 0xFFFF)) & WORD
     if load(state, context, pointer, 3, 0, register + 2) or load(state, context, address, 2, 0, register + 1):
         return 1
     return set_main(state, context, list_number, (pointer + 8) & WORD)
 
 
-def mini_delta_access(state: Integers, context: int, word: int, places: int) -> int:
+def mini_delta_access(state: Integers, context: int, entry: Integers) -> int:
     """`ldb16b16`: two repeated halves from base + each half of the deltas.
 
     Element 0 comes from the low delta, which then grows by two bytes; element 1 from the high one, which
@@ -356,9 +327,9 @@ def mini_delta_access(state: Integers, context: int, word: int, places: int) -> 
     memory element (assumed).
     """
     m = at.REGISTER_STRIDE * context
-    register = m + at.A_REGISTERS + field(word, places, 0)
-    delta_number, mini_number = field(word, places, 2), field(word, places, 3)
-    base, deltas, minis = state[m + field(word, places, 1)], state[m + delta_number], state[m + mini_number]
+    register = m + entry[FIRST]
+    delta_number, mini_number = entry[THIRD], entry[FOURTH]
+    base, deltas, minis = state[m + entry[SECOND]], state[m + delta_number], state[m + mini_number]
     first, second = (base + (deltas & 0xFFFF)) & WORD, (base + (deltas >> 16)) & WORD
     if load(state, context, first, 1, EXTEND_REPEAT, register):
         return 1
@@ -369,27 +340,25 @@ def mini_delta_access(state: Integers, context: int, word: int, places: int) -> 
     return set_main(state, context, mini_number, minis >> 4)
 
 
-def execute_memory(state: Integers, context: int, word: int, info: int, places: int, packed: int) -> int:
+def execute_memory(state: Integers, context: int, entry: Integers) -> int:
     """Any instruction of the memory group."""
-    function = info & 1023
+    function = entry[INFO_OF] & 1023
     if function <= STORE_STEP:
-        return plain_access(state, context, word, info, places, packed, function)
+        return plain_access(state, context, entry, function)
     if function <= STM_STEP:
-        return stm_access(state, context, word, places, function)
+        return stm_access(state, context, entry, function)
     if function < TAPACK:
-        return paced_access(state, context, word, info, places, packed, function)
+        return paced_access(state, context, entry, function)
     m = at.REGISTER_STRIDE * context
     if function == TAPACK:
-        a0, a1 = state[m + field(word, places, 1)], state[m + field(word, places, 2)]
-        a2 = state[m + field(word, places, 3)]
-        pair = field(word, places, 0)
+        a0, a1, a2 = state[m + entry[SECOND]], state[m + entry[THIRD]], state[m + entry[FOURTH]]
+        pair = entry[FIRST]
         set_main(state, context, pair, packed_low(a0, a2))
         return set_main(state, context, pair + 1, packed_high(a1, a2))
     if function == ATOM:
-        value = state[m + at.A_REGISTERS + field(word, places, 1)]
-        return set_main(state, context, field(word, places, 0), value)
+        return set_main(state, context, entry[FIRST], state[m + entry[SECOND]])
     if function == LD64A32:
-        return dense_and_sparse(state, context, word, places)
+        return dense_and_sparse(state, context, entry)
     if function == LDB16B16:
-        return mini_delta_access(state, context, word, places)
-    return delta_access(state, context, word, info, places, function)
+        return mini_delta_access(state, context, entry)
+    return delta_access(state, context, entry, function)

@@ -8,7 +8,8 @@ from ..isa.meaning.float16 import half_value
 from ..isa.meaning.prng import next_s0, next_s1, output, seeded
 from . import state as at
 from .codes import BR, BRI, BRNEG, BRNZ, BRNZDEC, BRPOS, BRZ
-from .engine_memory import fault, field, immediate_of, set_main
+from .engine_decode import FIRST, IMMEDIATE_OF
+from .engine_memory import fault, set_main
 from .instruction_tables import CSRS_AT
 from .pointers import accumulators, half_weights, integers_at, tables, weight_words
 from .stops import UNKNOWN_CSR
@@ -112,15 +113,15 @@ def upper_put(state: Integers, context: int, number: int, value: int) -> int:
     return 0
 
 
-def upper_access(state: Integers, context: int, word: int, places: int, packed: int, put: bool) -> int:
+def upper_access(state: Integers, context: int, entry: Integers, put: bool) -> int:
     """`uget` (result in RESULT0) and `uput`; returns 1 after recording an exception."""
-    number = 0x100 + immediate_of(word, packed)
+    number = 0x100 + int(entry[IMMEDIATE_OF])
     if not csr_exists(state, context, number):
         return fault(state, UNKNOWN_CSR, context, number)
     if not put:
         state[at.RESULT0] = state[csr_index(context, number)]
         return 0
-    value = state[at.REGISTER_STRIDE * context + at.A_REGISTERS + field(word, places, 0)]
+    value = state[at.REGISTER_STRIDE * context + entry[FIRST]]
     return upper_put(state, context, number, value)
 
 
@@ -158,18 +159,15 @@ def remember_weights(state: Integers) -> int:
     return 0
 
 
-def branch_target(
-    state: Integers, context: int, word: int, places: int, packed: int, function: int, following: int
-) -> int:
+def branch_target(state: Integers, context: int, entry: Integers, function: int, following: int) -> int:
     """Where a branch or call goes, or -1 if it is not taken. `following` is the address after it."""
-    m = at.REGISTER_STRIDE * context
+    target = int(entry[IMMEDIATE_OF])
     if function == BRI:
-        return immediate_of(word, packed)
-    number = field(word, places, 0)
-    value = int(state[m + number])
+        return target
+    number = entry[FIRST]
+    value = int(state[at.REGISTER_STRIDE * context + number])
     if function == BR:
         return value
-    target = immediate_of(word, packed)
     if function == BRZ:
         return target if value == 0 else -1
     if function == BRNZ:

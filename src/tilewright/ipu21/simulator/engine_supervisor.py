@@ -29,9 +29,10 @@ from .codes import (
     SENDPICP,
     SYNC,
 )
-from .engine_aux import unsupported
+from .engine_checks import unsupported
+from .engine_decode import FIRST, IMMEDIATE_OF, INFO_OF, RESULTS_OF, SECOND, WORD_OF
 from .engine_exchange import execute_exchange, note
-from .engine_memory import check_address, check_written, execute_memory, fault, field, immediate_of, set_main
+from .engine_memory import check_address, check_written, execute_memory, fault, set_main
 from .engine_registers import (
     CCCSLOAD,
     CR,
@@ -56,8 +57,8 @@ from .engine_registers import (
 )
 from .engine_worker import execute_words
 from .exchange_log import FORMAT, MUX, MUXPAIR
-from .instruction_tables import FIELDS, IMMEDIATE, INFO_GROUP, RESULTS
-from .pointers import half_weights, memory_words, tables, weight_words
+from .instruction_tables import INFO_GROUP
+from .pointers import half_weights, memory_words, weight_words
 from .stops import (
     BREAKPOINT0,
     INVALID_OPERAND,
@@ -117,13 +118,13 @@ def lowest_free_worker(state: Integers) -> int:
     return -1
 
 
-def launch(state: Integers, cycle: int, word: int, places: int, packed: int, function: int) -> int:
+def launch(state: Integers, cycle: int, entry: Integers, function: int) -> int:
     """`run` (one worker, in the lowest free slot: assumed) and `runall`; returns 1 after an exception."""
-    entry = int(state[field(word, places, 0)])
-    stride = immediate_of(word, packed) * 4
-    base = int(state[field(word, places, 1)])
-    if entry < TILE_BASE or entry >= REGION1_BASE or entry & 3:
-        return fault(state, INVALID_PC, 0, entry)
+    begin = int(state[entry[FIRST]])
+    stride = entry[IMMEDIATE_OF] * 4
+    base = int(state[entry[SECOND]])
+    if begin < TILE_BASE or begin >= REGION1_BASE or begin & 3:
+        return fault(state, INVALID_PC, 0, begin)
     if base & 3:
         return fault(state, INVALID_OPERAND, 0, base)
     if state[at.ACTIVE] == 0:
@@ -132,17 +133,17 @@ def launch(state: Integers, cycle: int, word: int, places: int, packed: int, fun
     first = cycle + RUN_LAUNCH
     if function == RUNALL:
         if state[at.ACTIVE]:
-            return fault(state, WORKER_ACTIVE, 0, entry)
+            return fault(state, WORKER_ACTIVE, 0, begin)
         for worker in range(WORKER_SLOTS):
-            start_worker(state, worker, entry, (base + worker * stride) & WORD, first + worker, worker)
+            start_worker(state, worker, begin, (base + worker * stride) & WORD, first + worker, worker)
         return 0
     worker = lowest_free_worker(state)
     if worker < 0:
-        return fault(state, WORKER_ACTIVE, 0, entry)
+        return fault(state, WORKER_ACTIVE, 0, begin)
     offset = worker
     while state[at.OWNERS + (first + offset) % WORKER_SLOTS]:
         offset += 1
-    return start_worker(state, worker, entry, (base + stride) & WORD, first + offset, offset)
+    return start_worker(state, worker, begin, (base + stride) & WORD, first + offset, offset)
 
 
 def clear_weights(raw: Words, halves: Doubles) -> int:
@@ -207,16 +208,15 @@ def note_results(state: Integers, word: int, results: int, cycle: int) -> int:
     return 0
 
 
-def supervisor_control(
-    state: Integers, pc: int, cycle: int, word: int, places: int, packed: int, function: int
-) -> int:
+def supervisor_control(state: Integers, pc: int, cycle: int, entry: Integers, function: int) -> int:
     """Everything but arithmetic and memory; returns the cycles it takes, or -1 after recording a stop.
 
     Sets the next program counter.
     """
+    word = entry[WORD_OF] & WORD
     state[at.PCS] = pc + (8 if function == SENDPICP else 4)
     if function <= CALL:
-        target = branch_target(state, 0, word, places, packed, function, pc + 4)
+        target = branch_target(state, 0, entry, function, pc + 4)
         if target < 0:
             return 1
         state[at.PCS] = target
@@ -229,9 +229,9 @@ def supervisor_control(
         number = word & 0xFF
         if not csr_exists(state, 0, number):
             return -fault(state, UNKNOWN_CSR, 0, number)
-        set_main(state, 0, field(word, places, 0), read_csr(state, 0, number, cycle))
+        set_main(state, 0, entry[FIRST], read_csr(state, 0, number, cycle))
     elif function == PUT:
-        cycles = write_csr(state, cycle, word & 0xFF, int(state[field(word, places, 0)]))
+        cycles = write_csr(state, cycle, word & 0xFF, int(state[entry[FIRST]]))
     elif function == SYNC:
         zone = word & 15
         if 8 <= zone < 12:
@@ -243,10 +243,10 @@ def supervisor_control(
             return -1
         state[at.WAITING] = 1
     elif function == SANS:
-        state[at.SANS] += immediate_of(word, packed) + 1
+        state[at.SANS] += entry[IMMEDIATE_OF] + 1
         state[at.SANS_CLOCK] = cycle
     elif function in (RUN, RUNALL):
-        cycles = -1 if launch(state, cycle, word, places, packed, function) else 1
+        cycles = -1 if launch(state, cycle, entry, function) else 1
     elif function in (LD64PUTCS, LD128PUTCS):
         cycles = -1 if load_weights(state, word, 2 if function == LD128PUTCS else 1) else 1
     elif function >= DELAY:
@@ -258,23 +258,22 @@ def supervisor_control(
     return cycles
 
 
-def supervisor_turn(state: Integers, pc: int, cycle: int, word: int, row: int) -> int:
+def supervisor_turn(state: Integers, pc: int, cycle: int, entry: Integers) -> int:
     """Issue the supervisor's next instruction; returns 1 after recording a stop."""
-    table = tables(state)
-    info, places, packed = table[row], table[row + FIELDS], table[row + IMMEDIATE]
+    info = entry[INFO_OF]
     group = (info >> INFO_GROUP) & 15
     state[at.COUNTS] += 1
     cycles = 1
     if group == GROUP_WORDS:
-        execute_words(state, 0, word, info, places, packed)
+        execute_words(state, 0, entry)
         state[at.PCS] = pc + 4
     elif group == GROUP_MEMORY:
-        if execute_memory(state, 0, word, info, places, packed):
+        if execute_memory(state, 0, entry):
             cycles = -1
         else:
             state[at.PCS] = pc + 4
     elif group == GROUP_CONTROL:
-        cycles = supervisor_control(state, pc, cycle, word, places, packed, info & 1023)
+        cycles = supervisor_control(state, pc, cycle, entry, info & 1023)
     else:
         unsupported(state, 0)
         cycles = -1
@@ -282,6 +281,6 @@ def supervisor_turn(state: Integers, pc: int, cycle: int, word: int, row: int) -
         state[at.STOP_CLOCK] = cycle
         state[at.CLOCK] = cycle
         return 1
-    note_results(state, word, table[row + RESULTS], cycle)
+    note_results(state, entry[WORD_OF], entry[RESULTS_OF], cycle)
     state[at.CLOCK] = cycle + cycles
     return 0

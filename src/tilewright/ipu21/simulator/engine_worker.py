@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..isa.meaning.arrays import Integers, word_at
+from ..isa.meaning.arrays import Integers
 from ..isa.meaning.bits import WORD
-from ..machine.memory import TILE_BASE
 from ..machine.timing import WORKER_SLOTS
 from . import state as at
 from .codes import (
@@ -14,18 +13,17 @@ from .codes import (
     EXITPOS,
     EXITZ,
     GET,
-    GROUP_AUX_WORDS,
     GROUP_CONTROL,
     GROUP_MEMORY,
-    GROUP_NONE,
     GROUP_WORDS,
     PUT,
     RPT,
 )
 from .dispatch import dispatch_main
-from .engine_aux import execute_aux, land, place_value, unsupported
-from .engine_decode import form_at
-from .engine_memory import execute_memory, fault, field, set_main
+from .engine_aux import execute_aux, land, operand
+from .engine_checks import unsupported
+from .engine_decode import AUX, FIRST, FOURTH, INFO_OF, NO_REGISTER, SECOND, THIRD, WORD_OF, turn_at
+from .engine_memory import execute_memory, fault, set_main
 from .engine_registers import (
     REPEAT_COUNT,
     REPEAT_END,
@@ -37,19 +35,13 @@ from .engine_registers import (
     read_csr,
 )
 from .instruction_tables import (
-    FIELDS,
-    IMMEDIATE,
-    INFO_COISSUE,
     INFO_GROUP,
     INFO_NO_REPEAT,
-    INFO_WORKER,
-    ROW,
 )
-from .pointers import integers_at, memory_words, tables
+from .pointers import integers_at
 from .stops import (
     BREAKPOINT0,
     IN_REPEAT,
-    INVALID_INSTRUCTION,
     MISALIGNED_BUNDLE,
     UNKNOWN_CSR,
 )
@@ -60,14 +52,12 @@ EXITED = -3
 """What a main-pipeline instruction returns instead of a branch target."""
 
 
-def execute_words(state: Integers, context: int, word: int, info: int, places: int, packed: int) -> int:
+def execute_words(state: Integers, context: int, entry: Integers) -> int:
     """Integer and lane instructions on M registers."""
-    m = at.REGISTER_STRIDE * context
-    x = place_value(state, m, word, packed, places & 63)
-    y = place_value(state, m, word, packed, (places >> 6) & 63)
-    z = place_value(state, m, word, packed, (places >> 12) & 63)
-    number = (word >> (((places >> 18) & 63) - 1)) & 15
-    return set_main(state, context, number, dispatch_main(info & 1023, x, y, z))
+    x = operand(state, context, entry, FIRST)
+    y = operand(state, context, entry, SECOND)
+    z = operand(state, context, entry, THIRD)
+    return set_main(state, context, entry[FOURTH], dispatch_main(entry[INFO_OF] & 1023, x, y, z))
 
 
 def note_span(state: Integers, context: int, cycle: int) -> int:
@@ -94,12 +84,13 @@ def leave(state: Integers, context: int, cycle: int, agrees: bool) -> int:
     return EXITED
 
 
-def start_repeat(state: Integers, context: int, word: int, places: int, packed: int, first: int) -> int:
+def start_repeat(state: Integers, context: int, entry: Integers, first: int) -> int:
     """`rpt`: `first` is the address of the body."""
-    if places & 63:
-        count = state[at.REGISTER_STRIDE * context + field(word, places, 0)] & 0xFFFF
-    else:
+    word = int(entry[WORD_OF])
+    if entry[FIRST] == NO_REGISTER:
         count = (word >> 8) & 0xFFF
+    else:
+        count = state[at.REGISTER_STRIDE * context + entry[FIRST]] & 0xFFFF
     end = first + 8 * ((word & 0xFF) + 1)
     if count == 0:
         return end
@@ -111,35 +102,26 @@ def start_repeat(state: Integers, context: int, word: int, places: int, packed: 
     return NEXT
 
 
-def worker_control(
-    state: Integers,
-    context: int,
-    word: int,
-    info: int,
-    places: int,
-    packed: int,
-    cycle: int,
-    following: int,
-) -> int:
+def worker_control(state: Integers, context: int, entry: Integers, cycle: int, following: int) -> int:
     """Branches, exits, repeats and control registers; NEXT, FAULTED, EXITED or the branch target."""
-    function = info & 1023
+    function = entry[INFO_OF] & 1023
     if function <= CALL:
-        return branch_target(state, context, word, places, packed, function, following)
+        return branch_target(state, context, entry, function, following)
     if function in (GET, PUT):
-        number = word & 0xFF
+        number = entry[WORD_OF] & 0xFF
         if not csr_exists(state, context, number):
             return FAULTED * fault(state, UNKNOWN_CSR, context, number)
-        register = field(word, places, 0)
+        register = entry[FIRST]
         if function == GET:
             set_main(state, context, register, read_csr(state, context, number, cycle))
         else:
             state[csr_index(context, number)] = state[at.REGISTER_STRIDE * context + register]
         return NEXT
     if function == RPT:
-        return start_repeat(state, context, word, places, packed, following)
+        return start_repeat(state, context, entry, following)
     if function > EXITPOS:
-        return FAULTED * fault(state, BREAKPOINT0 + (word & 1), context, -1)
-    value = state[at.REGISTER_STRIDE * context + field(word, places, 0)]
+        return FAULTED * fault(state, BREAKPOINT0 + (entry[WORD_OF] & 1), context, -1)
+    value = state[at.REGISTER_STRIDE * context + entry[FIRST]]
     negative = (value & 0x80000000) != 0
     if function == EXITZ:
         return leave(state, context, cycle, value == 0)
@@ -148,84 +130,39 @@ def worker_control(
     return leave(state, context, cycle, negative == (function == EXITNEG))
 
 
-def worker_main(
-    state: Integers,
-    context: int,
-    word: int,
-    row: int,
-    cycle: int,
-    following: int,
-) -> int:
+def worker_main(state: Integers, context: int, entry: Integers, cycle: int, following: int) -> int:
     """A main-pipeline instruction; NEXT, FAULTED, EXITED or the branch target."""
-    table = tables(state)
-    info, places, packed = table[row], table[row + FIELDS], table[row + IMMEDIATE]
-    group = (info >> INFO_GROUP) & 15
+    group = (entry[INFO_OF] >> INFO_GROUP) & 15
     if group == GROUP_WORDS:
-        execute_words(state, context, word, info, places, packed)
+        execute_words(state, context, entry)
         return NEXT
     if group == GROUP_MEMORY:
-        return FAULTED if execute_memory(state, context, word, info, places, packed) else NEXT
+        return FAULTED if execute_memory(state, context, entry) else NEXT
     if group == GROUP_CONTROL:
-        return worker_control(state, context, word, info, places, packed, cycle, following)
+        return worker_control(state, context, entry, cycle, following)
     return FAULTED * unsupported(state, context)
 
 
 def worker_turn(state: Integers, context: int, cycle: int) -> int:
     """Issue a worker's next instruction or bundle; returns 1 after recording a stop."""
-    pc = state[at.PCS + context]
-    form = form_at(state, context, pc)
-    if form == 0:
+    pc = int(state[at.PCS + context])
+    place = turn_at(state, context, pc)
+    if place == 0:
         return 1
-    table = tables(state)
-    words = memory_words(state)
-    index = (pc - TILE_BASE) >> 2
-    word = word_at(words, index)
-    row = ROW * form
-    info = table[row]
+    main, aux = integers_at(place), integers_at(place + 8 * AUX)
     repeating = state[csr_index(context, REPEAT_COUNT)]
     state[at.COUNTS + context] += 1
     state[at.SLOTS] = 1
-    following = pc + 4
-    if (info >> INFO_WORKER) & 1 == 0:
-        return fault(state, INVALID_INSTRUCTION, context, -1)
-    group = (info >> INFO_GROUP) & 15
-    if word & 0x80000000:
-        second_form = form_at(state, context, pc + 4)
-        if second_form == 0:
-            return 1
-        second = word_at(words, index + 1)
-        second_row = ROW * second_form
-        second_info = table[second_row]
-        second_group = (second_info >> INFO_GROUP) & 15
-        following = pc + 8
-        if group == GROUP_NONE or second_group == GROUP_NONE:
-            return unsupported(state, context)
-        legal = (info >> INFO_COISSUE) & (second_info >> INFO_COISSUE) & 1
-        legal &= second >> 31
-        if legal == 0 or group >= GROUP_AUX_WORDS or second_group < GROUP_AUX_WORDS:
-            return fault(state, INVALID_INSTRUCTION, context, -1)
-        if repeating and ((info | second_info) >> INFO_NO_REPEAT) & 1:
-            return fault(state, IN_REPEAT, context, -1)
-        second_places = table[second_row + FIELDS]
-        if execute_aux(state, context, second, second_info, second_places, table[second_row + IMMEDIATE]):
-            return 1
-        target = worker_main(state, context, word, row, cycle, following)
-        if target == FAULTED:
-            return 1
-        land(state, context, second, second_info, second_places)
-    else:
-        if repeating:
-            return fault(state, IN_REPEAT, context, -1)
-        if group >= GROUP_AUX_WORDS:
-            places = table[row + FIELDS]
-            if execute_aux(state, context, word, info, places, table[row + IMMEDIATE]):
-                return 1
-            land(state, context, word, info, places)
-            target = NEXT
-        else:
-            target = worker_main(state, context, word, row, cycle, following)
-            if target == FAULTED:
-                return 1
+    if repeating and ((main[INFO_OF] | aux[INFO_OF]) >> INFO_NO_REPEAT) & 1:
+        return fault(state, IN_REPEAT, context, -1)
+    following = pc + (8 if main[WORD_OF] & 0x80000000 else 4)
+    if aux[INFO_OF] and execute_aux(state, context, aux):
+        return 1
+    target = worker_main(state, context, main, cycle, following) if main[INFO_OF] else NEXT
+    if target == FAULTED:
+        return 1
+    if aux[INFO_OF]:
+        land(state, context, aux)
     if target >= 0:
         following = target & WORD
     elif repeating and following == state[csr_index(context, REPEAT_END)]:

@@ -5,6 +5,8 @@ The compiler turns such a chain into a jump table.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from . import codes
 from .instruction_tables import Group, InstructionTables
 
@@ -36,13 +38,12 @@ _MACHINE = {
 """What a machine parameter is called in a function of whole registers."""
 
 
-def _chain(group: Group, body: list[str]) -> list[str]:
-    """`if function == 0: ... elif ...`; in each branch `body`, where CALL stands for the function's value."""
+def _chain(group: Group, branch: Callable[[str, tuple[str, ...]], list[str]]) -> list[str]:
+    """`if function == 0: ... elif ...`, each branch made from a value function's name and arguments."""
     lines = []
     for index, (meaning, arguments) in enumerate(zip(group.functions, group.arguments, strict=True)):
-        call = f"{meaning.name}({', '.join(arguments)})"
         lines.append(f"    {'if' if index == 0 else 'elif'} function == {index}:")
-        lines += [f"        {line.replace('CALL', call)}" for line in body]
+        lines += [f"        {line}" for line in branch(meaning.name, arguments)]
     return lines
 
 
@@ -50,36 +51,62 @@ def _plain(name: str, parameters: str, group: Group, letters: str) -> list[str]:
     renamed = Group(group.functions, [tuple(letters[: len(m.parameters)]) for m in group.functions])
     return [
         f"def {name}(function: int, {parameters}) -> int:",
-        *_chain(renamed, ["return CALL"]),
+        *_chain(renamed, lambda function, arguments: [f"return {function}({', '.join(arguments)})"]),
         "    return 0",
         "",
     ]
 
 
-def _per_lane(body: list[str]) -> list[str]:
-    """A loop in each branch of a chain costs less than a chain in the loop: one jump for all lanes."""
-    return ["for lane in range(lanes):", *(f"    {line}" for line in body)]
+def _lanes(group: Group, lane: Callable[[int], dict[str, str]], after: list[str], half: int) -> list[str]:
+    """A chain whose branches apply a value function to each of `half` or twice as many lanes.
+
+    All lanes are written out: a jump for each of them, or the preparations of a vectorised loop, would cost
+    more than the function. Rounding to nearest, the usual mode, has a copy of its own, from which the
+    compiler drops the other modes.
+
+    Args:
+        lane: the arguments that differ from lane to lane, by the names that value functions use.
+        after: what is done with each `result`; LANE stands for the lane's number.
+    """
+
+    def written_out(function: str, arguments: tuple[str, ...]) -> list[str]:
+        lines = []
+        for number in range(2 * half):
+            texts = ", ".join(lane(number).get(name, name) for name in arguments)
+            body = [f"result = {function}({texts})", *(line.replace("LANE", str(number)) for line in after)]
+            if number == half:
+                lines.append(f"if lanes == {2 * half}:")
+            lines += [f"    {line}" if number >= half else line for line in body]
+        return lines
+
+    def branch(function: str, arguments: tuple[str, ...]) -> list[str]:
+        if "control" not in arguments:
+            return written_out(function, arguments)
+        usual = tuple("control & ~MODES" if name == "control" else name for name in arguments)
+        return [
+            "if control & MODES == 0:",
+            *(f"    {line}" for line in written_out(function, usual)),
+            "else:",
+            *(f"    {line}" for line in written_out(function, arguments)),
+        ]
+
+    return _chain(group, branch)
 
 
 def _halves(group: Group) -> list[str]:
-    body = [
-        "x = (xs >> shift) & 0xFFFF",
-        "y = (ys >> shift) & 0xFFFF",
-        "draw = (random >> shift) & 0xFFFF",
-        "result = CALL",
-        "flags |= result >> 32",
-        "out |= (result & 0xFFFF) << shift",
-        "shift += 16",
-    ]
+    def lane(number: int) -> dict[str, str]:
+        words = {"x": "xs", "y": "ys", "draw": "random"}
+        return {name: f"({word} >> {16 * number}) & 0xFFFF" for name, word in words.items()}
+
+    after = ["flags |= result >> 32", "out |= (result & 0xFFFF) << (16 * LANE)"]
     return [
         "def dispatch_halves(state: Integers, function: int, lanes: int, xs: int, ys: int, bounds: int,"
         " control: int, random: int) -> int:",
         "    flags = 0",
         "    out = 0",
-        "    shift = 0",
         "    lower = bounds & 0xFFFF",
         "    upper = bounds >> 16",
-        *_chain(group, _per_lane(body)),
+        *_lanes(group, lane, after, 2),
         "    state[RESULT0] = out & WORD",
         "    state[RESULT1] = (out >> 32) & WORD",
         "    return flags",
@@ -88,20 +115,16 @@ def _halves(group: Group) -> list[str]:
 
 
 def _singles(group: Group) -> list[str]:
-    body = [
-        "x = x1 if lane else x0",
-        "y = y1 if lane else y0",
-        "result = CALL",
-        "flags |= result >> 32",
-        "state[RESULT0 + lane] = result & WORD",
-    ]
+    def lane(number: int) -> dict[str, str]:
+        return {"x": f"x{number}", "y": f"y{number}"}
+
     return [
         "def dispatch_singles(state: Integers, function: int, lanes: int, x0: int, x1: int, y0: int, y1: int,"
         " control: int) -> int:",
         "    flags = 0",
         "    lower = y0",
         "    upper = y1",
-        *_chain(group, _per_lane(body)),
+        *_lanes(group, lane, ["flags |= result >> 32", "state[RESULT0 + LANE] = result & WORD"], 1),
         "    return flags",
         "",
     ]
@@ -155,7 +178,7 @@ def dispatch_source(tables: InstructionTables) -> str:
     """Source of dispatch_main, dispatch_words, dispatch_halves, dispatch_singles, dispatch_whole,
     dispatch_state."""
     groups = tables.groups
-    return "\n".join(
+    return "MODES = ESR | ROUNDING\n\n\n" + "\n".join(
         _plain("dispatch_main", "x: int, y: int, z: int", groups[codes.GROUP_WORDS], "xyz")
         + _plain("dispatch_words", "x: int, y: int", groups[codes.GROUP_AUX_WORDS], "xy")
         + _halves(groups[codes.GROUP_HALVES])

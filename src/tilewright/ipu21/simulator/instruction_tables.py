@@ -6,7 +6,8 @@ Record of a form (`ROW` integers from `ROW * (form index + 1)`; row 0 is unused)
 - 1 `FIELDS`: for each of four operand places six bits: the lsb of its register field + 1, or 0 if the place
   is empty, or 63 if it holds the immediate. Places of value instructions: three sources, then the
   destination; the immediate takes a place only where operands are single words. Places of memory and
-  control instructions: their register operands in assembly order.
+  control instructions: their register operands in assembly order. From bit 24 on, a bit per place: it is an
+  A register.
 - 2 `IMMEDIATE`: three pieces of (lsb 5 bits, width 5, value_lsb 5), then the shift (5 bits) at 45, then the
   sign bit's position + 1 (6 bits) at 50, then the number of a flag map (6 bits) at 56, 0 for none.
 - 3 `HAZARDS`: register fields the supervisor must wait for: four of (lsb + 1), six bits each.
@@ -92,6 +93,7 @@ INFO_SLOTS = 31
 """4 bits: issue turns."""
 
 IMMEDIATE_PLACE = 63
+A_PLACES = 24
 
 MACHINE_PARAMETERS = frozenset(
     (
@@ -104,6 +106,7 @@ STATE_PARAMETERS = frozenset(
     ("accumulators", "accumulator_words", "weights", "single_weights", "weight_words")
 )
 
+_A_REGISTERS = frozenset(("areg", "apair", "aquad"))
 _WORDS_OF = {"areg": 1, "mreg": 1, "apair": 2, "mpair": 2, "aquad": 4}
 _BROADCAST = {"": 0, ":B": 1, ":BL": 2, ":BU": 3}
 
@@ -251,7 +254,7 @@ def _engine_info(form: Form) -> int:
     """Group, function and properties of a form the engine executes itself; 0 if it does not."""
     if form.mnemonic in codes.MEMORY_CODES and form.pipeline == "main":
         function, size, extend = codes.MEMORY_CODES[form.mnemonic]
-        a_register = any(item.kind in ("areg", "apair", "aquad") for item in form.operands)
+        a_register = any(item.kind in _A_REGISTERS for item in form.operands)
         return (
             function << INFO_FUNCTION
             | codes.GROUP_MEMORY << INFO_GROUP
@@ -298,17 +301,26 @@ def _pack(places: list[int]) -> int:
 
 
 def _places(form: Form, group: int) -> int:
+    places: list[Operand | None]
     if group in (codes.GROUP_MEMORY, codes.GROUP_CONTROL):
-        return _pack([_register_lsb(item) + 1 for item in form.operands if item.is_register])
-    sources = [
-        _register_lsb(item) + 1 if item.is_register else IMMEDIATE_PLACE
-        for item in _sources(form)
-        if item.is_register or group in (codes.GROUP_WORDS, codes.GROUP_AUX_WORDS)
-    ]
-    if len(sources) > 3:
-        raise ValueError(f"{form.text}: more than three sources")
-    destination = next((_register_lsb(item) + 1 for item in form.operands if _is_destination(item)), 0)
-    return _pack([*sources, *[0] * (3 - len(sources)), destination])
+        places = [item for item in form.operands if item.is_register]
+    else:
+        with_immediate = group in (codes.GROUP_WORDS, codes.GROUP_AUX_WORDS)
+        places = [item for item in _sources(form) if item.is_register or with_immediate]
+        if len(places) > 3:
+            raise ValueError(f"{form.text}: more than three sources")
+        destination = next((item for item in form.operands if _is_destination(item)), None)
+        places += [*[None] * (3 - len(places)), destination]
+    packed = _pack([_place(item) for item in places])
+    for place, item in enumerate(places):
+        packed |= (item is not None and item.kind in _A_REGISTERS) << (A_PLACES + place)
+    return packed
+
+
+def _place(operand: Operand | None) -> int:
+    if operand is None:
+        return 0
+    return _register_lsb(operand) + 1 if operand.is_register else IMMEDIATE_PLACE
 
 
 def _updates(operand: Operand) -> bool:

@@ -10,6 +10,7 @@ from numba.extending import intrinsic
 
 I16, I32, I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+CPU = binding.get_host_cpu_features()
 
 
 @intrinsic
@@ -52,6 +53,33 @@ def half_value(typing_context: Any, half: Any) -> Any:
     return types.float64(types.int64), build
 
 
+def _odd_single(builder: Any, value: Any) -> Any:
+    """A double cut off to a single, whose last bit is set if anything was lost.
+
+    Rounded again, to less than half the bits, it gives what the double would have.
+    """
+    bits = builder.bitcast(value, I64)
+    lost = ir.Constant(I64, (1 << 29) - 1)
+    some = builder.icmp_unsigned("!=", builder.and_(bits, lost), ir.Constant(I64, 0))
+    last = builder.shl(builder.zext(some, I64), ir.Constant(I64, 29))
+    kept = builder.or_(builder.and_(bits, builder.not_(lost)), last)
+    return builder.fptrunc(builder.bitcast(kept, F64), F32)
+
+
+def nearest_half(direct: bool) -> Any:
+    """An intrinsic that rounds to half: `direct` if the CPU does that with doubles, else through a single."""
+
+    @intrinsic
+    def rounded(typing_context: Any, value: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            number = arguments[0] if direct else _odd_single(builder, arguments[0])
+            return builder.zext(builder.bitcast(builder.fptrunc(number, F16), I16), I64)
+
+        return types.int64(types.float64), build
+
+    return rounded
+
+
 def _pointer_to(element: Any) -> Any:
     """An intrinsic that turns an address into a pointer to elements of a numba type."""
 
@@ -92,6 +120,6 @@ REPLACEMENTS: dict[str, Any] = {
 }
 """Python function name to intrinsic; only functions of `meaning` and `pointers` have these names."""
 
-if binding.get_host_cpu_features().get("f16c", False):
+if CPU.get("f16c", False):
     # Other CPUs would call a library for this.
-    REPLACEMENTS["half_value"] = half_value
+    REPLACEMENTS |= {"half_value": half_value, "nearest_half": nearest_half(CPU.get("avx512fp16", False))}

@@ -115,6 +115,8 @@ TABLES = POINTERS + 9
 ASSISTANCE = POINTERS + 12
 """Address of a native function that is called before each supervisor step, or 0; the next word is its own."""
 SPANS = POINTERS + 10
+ENTRIES = POINTERS + 11
+"""Decoded instructions, see `engine_decode`; set for each run, because threads do not share them."""
 TOUCHED = POINTERS + 15
 
 PENDING = POINTERS + 16

@@ -35,47 +35,61 @@ def half_value(half: int) -> float:
     return -value if half & 0x8000 else value
 
 
-def _rounds_up(rest: int, shift: int, sign: int, control: int, draw: int) -> int:
-    """1 if the discarded `rest`, of `shift` bits, counts as one in a mode other than nearest, else 0."""
-    if rest == 0:
-        return 0
-    if control & ESR:
-        return 1 if (rest >> (shift - 16)) + draw >= 65536 else 0
-    mode = rounding_mode(control)
-    if mode == 3:
-        return 0
-    return 1 if (sign != 0) == (mode == 2) else 0
+def in_units(magnitude: int) -> tuple[int, int]:
+    """(shift, scaled) from the bits of a double: scaled >> shift is the half's number, cut off."""
+    exponent = magnitude >> 52
+    if exponent >= 1009:
+        return 42, magnitude - (1008 << 52)
+    if exponent >= 989:
+        return 1051 - exponent, (magnitude & 0xFFFFFFFFFFFFF) | (1 << 52)
+    # So far below the smallest that only "not zero" matters.
+    return 62, 1 if magnitude else 0
 
 
-def round_half(value: float, control: int, draw: int) -> int:
-    """A double rounded to half as $FP_CTL says, with OFLO in the flags if it does not fit."""
+def nearest_half(value: float) -> int:
+    """Bits of the half nearest to a double, ties to even; too large becomes infinity, NaN some NaN."""
+    bits = bits_of_double(value)
+    sign = (bits >> 48) & 0x8000
+    magnitude = bits & 0x7FFFFFFFFFFFFFFF
+    if magnitude > 0x7FF0000000000000:
+        return HALF_NAN
+    shift, scaled = in_units(magnitude)
+    result = (scaled + (1 << (shift - 1)) - 1 + ((scaled >> shift) & 1)) >> shift
+    return sign | (result if result < 0x7C00 else 0x7C00)
+
+
+def directed_half(value: float, control: int, draw: int) -> int:
+    """`nearest_half` in the stochastic and the directed modes."""
     bits = bits_of_double(value)
     sign = (bits >> 48) & 0x8000
     magnitude = bits & 0x7FFFFFFFFFFFFFFF
     if magnitude >= 0x7FF0000000000000:
         return HALF_NAN if magnitude > 0x7FF0000000000000 else sign | 0x7C00
-    exponent = magnitude >> 52
-    if exponent >= 1009:
-        shift = 42
-        scaled = magnitude - (1008 << 52)
-    elif exponent >= 989:
-        shift = 1051 - exponent
-        scaled = (magnitude & 0xFFFFFFFFFFFFF) | (1 << 52)
-    else:
-        # Far below the smallest subnormal: only "not zero" matters.
-        shift = 62
-        scaled = 1 if magnitude else 0
-    if control & (ESR | ROUNDING) == 0:
-        result = (scaled + (1 << (shift - 1)) - 1 + ((scaled >> shift) & 1)) >> shift
-    else:
-        result = (scaled >> shift) + _rounds_up(scaled & ((1 << shift) - 1), shift, sign, control, draw)
-    if result >= 0x7C00:
-        return (HALF_NAN if control & NANOO else sign | 0x7BFF) | OVERFLOW
-    return sign | result
+    shift, scaled = in_units(magnitude)
+    result = scaled >> shift
+    rest = scaled & ((1 << shift) - 1)
+    mode = rounding_mode(control)
+    if control & ESR:
+        result += 1 if (rest >> (shift - 16)) + draw >= 65536 else 0
+    elif rest and mode != 3 and (sign != 0) == (mode == 2):
+        result += 1
+    return sign | (result if result < 0x7C00 else 0x7C00)
+
+
+def round_half(value: float, control: int, draw: int) -> int:
+    """A double rounded to half as $FP_CTL says, with OFLO in the flags if it does not fit."""
+    half = directed_half(value, control, draw) if control & (ESR | ROUNDING) else nearest_half(value)
+    if (half & 0x7C00) == 0x7C00:
+        if value - value == 0.0:
+            return (HALF_NAN if control & NANOO else half - 1) | OVERFLOW
+        return HALF_NAN if half & 0x3FF else half
+    return half
 
 
 def _checked(result: int, x: int, y: int) -> int:
     """The result, with INV if it is a NaN that no operand was."""
+    if (result & 0x7C00) != 0x7C00:
+        return result
     if result == HALF_NAN and not is_half_nan(x) and not is_half_nan(y):
         return result | INVALID
     return result

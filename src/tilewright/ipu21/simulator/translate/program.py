@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ...isa.forms import FORMS
 from ...machine.memory import REGION1_BASE, TILE_BASE
 from .. import codes
-from ..engine_decode import find_form
-from ..engine_memory import immediate_of
+from ..engine_decode import find_form, immediate_of
 from ..instruction_tables import (
     FIELDS,
     FLAG_MAPS_AT,

@@ -17,8 +17,7 @@ from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_END
 from ...machine.timing import SUPERVISOR_LATENCY, WORKER_SLOTS
 from .. import state as at
 from ..codes import BR, BRI, BRNZDEC, GROUP_CONTROL, GROUP_WORDS, SYNC
-from ..engine_decode import find_form
-from ..engine_memory import immediate_of
+from ..engine_decode import find_form, immediate_of
 from ..engine_registers import (
     CCCSLOAD,
     FP_CTL,

@@ -47,6 +47,9 @@ def value(expression: str, prelude: str = "") -> int:
         ("-2.0f", 0xC0000000),
         ("TEXCH_SYNCZONE_LOCAL", 2),
         ("$TILE_ID", 3),
+        ("CSR_S_TILE_ID__INDEX", 3),
+        ("CSR_W_FP_CTL__RND__MASK << CSR_W_FP_CTL__RND__SHIFT", 7 << 16),
+        ("CTXT_WORKERS", 6),
         ("$CWEI_15_3", 63),
     ],
 )
@@ -121,6 +124,10 @@ def test_assigned_name_used_before_its_definition() -> None:
 def test_assigned_name_of_a_later_difference() -> None:
     source = ".set n, (b-a)/4\n.data\n.long n\n.text\na: nop\nnop\nb: nop\n"
     assert assemble(source).section(".data").data == (2).to_bytes(4, "little")
+
+
+def test_names_of_the_source_come_before_known_constants() -> None:
+    assert value("CTXT_WORKERS + CSR_W_WSR__INDEX", ".set CTXT_WORKERS, 40\n") == 41
 
 
 def test_definition_by_itself_is_refused(faults: Callable[[str], AssemblyFaults]) -> None:

@@ -23,7 +23,14 @@ from .matching import all_mnemonics, readings
 from .object_builder import build_object
 from .objects import ObjectFile
 from .operands import Written, parse_operands
-from .preprocess import Preprocessed, from_marked, is_marked, needs_preprocessing, preprocess
+from .preprocess import (
+    Preprocessed,
+    from_marked,
+    is_marked,
+    needs_preprocessing,
+    preprocess,
+    public_constants,
+)
 from .settling import check_repeat, settle_code, settle_data
 from .statements import CutFault, Expansion, Statement, cut_statements
 from .symbols import MAXIMUM_SECTION_BYTES, Section, Symbol, SymbolTable, here
@@ -75,6 +82,8 @@ class _Scope:
         symbol = symbols.symbols.get(name)
         if symbol is None:
             number = constant(name)
+            if number is None:
+                number = public_constants().get(name)
             if number is not None:
                 return number
             symbol = symbols.get(name)

@@ -1,7 +1,7 @@
 """The C preprocessor's part of assembly sources: built in, or by an outside command."""
 
 from .external import from_marked, is_marked, preprocess_with
-from .headers import builtin_headers
+from .headers import builtin_headers, public_constants
 from .preprocessor import Preprocessed, needs_preprocessing, preprocess
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "needs_preprocessing",
     "preprocess",
     "preprocess_with",
+    "public_constants",
 ]

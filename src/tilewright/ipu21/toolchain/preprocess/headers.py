@@ -50,6 +50,12 @@ def machine_constants() -> dict[str, int]:
     }
 
 
+@functools.cache
+def public_constants() -> dict[str, int]:
+    """Control registers, contexts and memory map, which the assembler knows without their headers too."""
+    return machine_constants() | register_constants()
+
+
 _STACK_SIZES = """\
 #ifndef TILEWRIGHT_STACK_SIZES
 #define TILEWRIGHT_STACK_SIZES
@@ -76,7 +82,7 @@ _VECTOR_TYPES = """\
 @functools.cache
 def builtin_headers() -> dict[str, str]:
     """Text of each header by the path it is included with."""
-    values = machine_constants() | register_constants()
+    values = dict(public_constants())
     values |= {name: value for name, value in constants().items() if name not in PROVISIONAL}
     lines = ["#ifndef TILEWRIGHT_TILE_DEFINES", "#define TILEWRIGHT_TILE_DEFINES"]
     lines += [f"#define {name} {value:#x}" for name, value in values.items()]

@@ -21,6 +21,7 @@ from ..machine.timing import WORKER_SLOTS
 from .grid import MAXIMUM_SIDE, PANELS, ROWS
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
+from .softmax_narrow_source import BEFORE, END, IDLE, ROW, SECOND, START
 from .softmax_source import (
     BEFORE_FIRST,
     BETWEEN,
@@ -61,11 +62,20 @@ def cycles(rows: Any, panels: Any, valid: Any) -> Any:
     """Cycles of a call of `softmax_f16` (exact on the simulator); integers or arrays."""
     rows, panels, valid = (np.asarray(value, dtype=np.int64) for value in (rows, panels, valid))
     begin = len(start(SYMBOL, False))
-    slots = begin + 1 + ceil_div(rows, WORKER_SLOTS) * _row_slots(panels, valid)
-    return supervisor_cycles(SYMBOL, False) + WORKER_SLOTS * np.where(rows > 0, slots, NO_ROW_SLOTS)
+    each = ceil_div(rows, WORKER_SLOTS)
+    narrow = _is_narrow(panels, valid)
+    once = slots_of([*START, BEFORE, *SECOND, *END])
+    busy = np.where(narrow, once + (each - 1) * slots_of(ROW), begin + each * _row_slots(panels, valid)) + 1
+    slots = np.where(rows > 0, busy, np.where(narrow, IDLE + 1, NO_ROW_SLOTS))
+    return supervisor_cycles(SYMBOL, False) + WORKER_SLOTS * slots
 
 
-NO_ROW_SLOTS = 6
+def _is_narrow(panels: Any, valid: Any) -> Any:
+    """Where one panel is all there is, and all of it counts."""
+    return (panels == 1) & (valid == 16)
+
+
+NO_ROW_SLOTS = 3
 """Slots of a worker without rows."""
 
 
@@ -90,12 +100,10 @@ def causal_cycles(rows: Any, panels: Any, valid: Any, diagonal: Any) -> Any:
     return np.vectorize(_causal_cycles, otypes=[np.int64])(rows, panels, valid, diagonal)
 
 
-def _lanes(total: NDArray[np.float32], words: NDArray[np.float32]) -> NDArray[np.float32]:
-    return (total + words).astype(np.float32)
-
-
-def _reference_row(scores: Halves, valid: int) -> tuple[Halves, np.float32, np.float32]:
-    """One row as [columns]: p, largest score, sum in the kernel's order of additions."""
+def _reference_row(scores: Halves, valid: int, four_lanes: bool) -> tuple[Halves, np.float32, np.float32]:
+    """One row as [columns]: p, largest score, sum in the kernel's order of additions: eight lanes of whole
+    panels and four of what is behind them, or four of all.
+    """
     largest = scores[:valid].max(initial=LOWEST)
     p = np.zeros_like(scores)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -103,7 +111,7 @@ def _reference_row(scores: Halves, valid: int) -> tuple[Halves, np.float32, np.f
         p[:valid] = to_halves(np.exp(difference))
     wide = p.astype(np.float32)
     lanes = np.zeros(8, np.float32)
-    whole = valid // 16 * 16
+    whole = 0 if four_lanes else valid // 16 * 16
     for column in range(0, whole, 8):
         lanes = lanes + wide[column : column + 8]
     for column in range(whole, valid, 4):
@@ -117,10 +125,11 @@ def reference(scores: Halves, valid: int, diagonal: int | None = None) -> tuple[
     """Scores [panels, rows, 16] -> p like them, state [rows, 2]; exp correctly rounded (open on a card)."""
     panels, rows, _ = scores.shape
     counting = [valid] * rows if diagonal is None else _counting(rows, valid, diagonal).tolist()
+    four_lanes = diagonal is None and bool(_is_narrow(panels, valid))
     by_row = scores.transpose(1, 0, 2).reshape(rows, panels * 16)
     p, state = np.zeros_like(by_row), np.zeros((rows, 2), np.float32)
     for row, columns in enumerate(counting):
-        p[row], state[row, 0], state[row, 1] = _reference_row(by_row[row], columns)
+        p[row], state[row, 0], state[row, 1] = _reference_row(by_row[row], columns, four_lanes)
     return p.reshape(rows, panels, 16).transpose(1, 0, 2).copy(), state
 
 

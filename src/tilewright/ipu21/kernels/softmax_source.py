@@ -8,9 +8,13 @@ by a row of a table that says +65504 for a column that counts and -65504 for oth
 In the second pass the store of a half row's second word is one half row late; until there is one it writes
 the place of the first word, whose pointer stays ($m10 = 0).
 
+Every worker has a frame of its own. Where one panel is all there is and all of it counts, rows are straight
+code (`softmax_narrow_source`).
+
 Worker registers:
-    $m0, $m1 row of the scores and of p    $m2 row's state    $m3 rows of the tile below this one
-    $m4 whole panels    $m5 tail           $m6 causal: columns that count for the row, unlimited
+    $m0, $m1 row of the scores and of p    $m2 row's state    $m3 further rows of the worker
+    $m4 whole panels    $m5 tail
+    $m6 panels from the tail's on; causal: columns that count for the row, unlimited
     $m7, $m8 word of the scores and of p   $m9 words from a panel's last to the next one's first
     $m10, $m11 scratch
     $a4 minus the largest score, $a0:3 and $a6:7 words
@@ -20,13 +24,17 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..machine.timing import MULTI_SLOT
+from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
+from .launch import SIXTH
+from .softmax_narrow_source import narrow
+from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE, WORDS, argument
 from .supervisor import call_cycles, launch, schedule, to_frame
 from .text import bundle, count_instructions, section, worker
 
-NOTHING, SCORES, PROBABILITIES, STATE, ROWS, PANELS, VALID, JUMP, DIAGONAL = 0, 2, 3, 4, 5, 6, 7, 8, 9
-"""Words of the workers' frame; the first two hold four times -65504."""
-FRAME_BYTES = 40
+WHOLE, TAIL, ZEROS = 5, 6, 7
+DIAGONAL, VALID, PANELS = 5, 6, 7
+"""Further words of a worker's frame: not causal, and causal."""
+FRAME_BYTES = 4 * WORDS * WORKER_SLOTS
 
 _LOWEST = 0xFBFF
 _HIGHEST = 0x7BFF
@@ -94,9 +102,10 @@ FIRST_PANEL = [
 SECOND_PANEL = [*_half_row("1", "$m10", "mov $m10, $m9"), *_half_row("$m9", "1", "nop")]
 ZERO_PANEL = [bundle(_store("$azeros", step)) for step in ("1", "1", "1", "$m9")]
 
+_NOTHING = (f"setzi $a4, {_LOWEST:#x}", "f16v4add $a2:3, $a4:BL, $azeros")
+"""Four times -65504."""
 BEFORE_FIRST = [
-    bundle(f"ld64 $a4:5, $mvertex_base, $mzero, {NOTHING // 2}"),
-    bundle("mov $m7, $m0", "or64 $a2:3, $a4:5, $a4:5"),
+    bundle("mov $m7, $m0", "or64 $a4:5, $a2:3, $a2:3"),
     bundle(f"rpt $m4, {len(FIRST_PANEL) - 1}"),
 ]
 BETWEEN = [
@@ -111,9 +120,9 @@ _NEXT_LANES = "f32v2gina $a2:3, $azeros, 0"
 ENDING = [
     bundle("add $m0, $m0, 192", _FIRST_LANES),
     bundle("add $m1, $m1, 192", _NEXT_LANES),
-    bundle("add $m3, $m3, -6", "f32v2add $a0:1, $a0:1, $a2:3"),
+    bundle("nop", "f32v2add $a0:1, $a0:1, $a2:3"),
     bundle("nop", "f32add $a0, $a0, $a1"),
-    bundle("st32step $a0, $mzero, $m2+=, 11"),
+    bundle("st32step $a0, $mzero, $m2+=, 11", _NOTHING[0]),
 ]
 
 
@@ -141,7 +150,7 @@ TAIL_SLOTS, ZERO_TAIL_SLOTS = 6, 8
 
 LIMIT = [
     bundle("max $m11, $m6, 0"),
-    bundle(f"ld32 $m4, $mvertex_base, $mzero, {VALID}"),
+    bundle(argument(VALID, "$m4")),
     bundle("min $m11, $m11, $m4"),
     bundle("shr $m4, $m11, 4"),
     bundle("and $m5, $m11, 15"),
@@ -153,28 +162,16 @@ LIMIT = [
 def start(symbol: str, causal: bool) -> list[str]:
     """A worker's first row."""
     lines = [
-        bundle("get $m0, $WSR", "setzi $a0, 8"),
-        bundle("and $m0, $m0, 7", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
-        f"ld32 $m3, $mvertex_base, $mzero, {ROWS}",
-        "sub $m3, $m3, $m0",
-        f"brneg $m3, .L{symbol}_exit",
-        "shl $m1, $m0, 5",
-        "shl $m2, $m0, 3",
-        f"ld32 $m4, $mvertex_base, $mzero, {STATE}",
-        "add $m2, $m2, $m4",
+        bundle(argument(ROWS, "$m3"), "setzi $a0, 8"),
+        bundle(f"brneg $m3, .L{symbol}_exit", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+        bundle(argument(SCORES, "$m0"), _NOTHING[0]),
+        bundle(argument(PROBABILITIES, "$m1"), _NOTHING[1]),
+        argument(STATE, "$m2"),
+        argument(JUMP, "$m9"),
     ]
     if causal:
-        lines += [f"ld32 $m6, $mvertex_base, $mzero, {DIAGONAL}", "add $m6, $m6, $m0"]
-    lines += [
-        f"ld32 $m4, $mvertex_base, $mzero, {SCORES}",
-        "add $m0, $m1, $m4",
-        f"ld32 $m4, $mvertex_base, $mzero, {PROBABILITIES}",
-        "add $m1, $m1, $m4",
-        f"ld32 $m9, $mvertex_base, $mzero, {JUMP}",
-    ]
-    if not causal:
-        lines += [f"ld32 $m5, $mvertex_base, $mzero, {VALID}", "shr $m4, $m5, 4", "and $m5, $m5, 15"]
-    return lines
+        return [*lines, argument(DIAGONAL, "$m6")]
+    return [*lines, argument(WHOLE, "$m4"), argument(TAIL, "$m5"), argument(ZEROS, "$m6")]
 
 
 def _worker(symbol: str, causal: bool) -> list[str]:
@@ -196,13 +193,13 @@ def _worker(symbol: str, causal: bool) -> list[str]:
         bundle(f"brz $m5, {label}_sum"),
         *_tail(symbol, SECOND_TAIL),
         f"{label}_sum:",
-        bundle(f"ld32 $m7, $mvertex_base, $mzero, {PANELS}", _FIRST_LANES),
-        bundle("sub $m7, $m7, $m4", _NEXT_LANES),
+        bundle(argument(PANELS, "$m7") if causal else "nop", _FIRST_LANES),
+        bundle("sub $m7, $m7, $m4" if causal else "mov $m7, $m6", _NEXT_LANES),
         bundle(f"brz $m7, {label}_ending", "f32v4acc $a0:3"),
         *_zeros(symbol),
         f"{label}_ending:",
         *ENDING,
-        bundle(f"brpos $m3, {label}_row"),
+        bundle(f"brnzdec $m3, {label}_row", _NOTHING[1]),
         f"{label}_exit:",
         "exitz $m15",
     ]
@@ -211,32 +208,64 @@ def _worker(symbol: str, causal: bool) -> list[str]:
 @cache
 def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
     """From the arguments to the workers' end."""
+    frames = range(0, WORDS * WORKER_SLOTS, WORDS)
+    if causal:
+        choice = [f"setzi $m9, .L{symbol}_worker"]
+        common = {VALID: "%valid", PANELS: "%panels"}
+    else:
+        choice = [
+            f"setzi $m9, .L{symbol}_worker",
+            f"setzi %entry, .L{symbol}_narrow",
+            "cmpeq %narrow, %panels, 1",
+            "cmpeq %all, %valid, 16",
+            "and %narrow, %narrow, %all",
+            "movnz $m9, %narrow, %entry",
+            "shr %whole, %valid, 4",
+            "and %tail, %valid, 15",
+            "sub %zeros, %panels, %whole",
+        ]
+        common = {WHOLE: "%whole", TAIL: "%tail", ZEROS: "%zeros"}
     lines = [
         f"add $m11, $m11, -{FRAME_BYTES}",
-        f"setzi %nothing, {_LOWEST | (_LOWEST & 0xF) << 16:#x}",
-        f"or %nothing, %nothing, {(_LOWEST << 16) & 0xFFF00000:#x}",
-        to_frame("%nothing", NOTHING),
-        to_frame("%nothing", NOTHING + 1),
-        to_frame("$m2", PROBABILITIES),
-        to_frame("$m3", SCORES),
-        to_frame("$m4", STATE),
-        "shl %rows, $m5, 16",
+        "shr %panels, %shape, 16",
+        *choice,
+        *(to_frame(register, frame + word) for word, register in common.items() for frame in frames),
+        "shl %rows, %shape, 16",
         "shr %jump, %rows, 14",
-        "shr %rows, %rows, 16",
         "add %jump, %jump, -3",
-        "shr %panels, $m5, 16",
-        "add %rows, %rows, -1",
-        to_frame("%rows", ROWS),
-        to_frame("%jump", JUMP),
-        to_frame("%panels", PANELS),
-        to_frame("$m6", VALID),
-        *(["add %limit, $m7, 1", to_frame("%limit", DIAGONAL)] if causal else []),
-        f"setzi $m9, .L{symbol}_worker",
+        *(to_frame("%jump", frame + JUMP) for frame in frames),
+        "shr %rows, %rows, 16",
+        f"add %rows, %rows, {WORKER_SLOTS - 1}",
+        *(["add %diagonal, %diagonal, 1"] if causal else []),
+        f"setzi %sixth, {SIXTH}",
+        f"setzi %table, .L{symbol}_table",
     ]
-    return (
-        *schedule(lines, ["$m0", "$m1", "$m8"]),
-        *launch(FRAME_BYTES),
-    )
+    for number, frame in enumerate(frames):
+        lines += [
+            to_frame("%p", frame + PROBABILITIES),
+            to_frame("%state", frame + STATE),
+            f"mul %more{number}, %rows, %sixth",
+            f"shr %more{number}, %more{number}, 18",
+            f"add %more{number}, %more{number}, -1",
+            to_frame(f"%more{number}", frame + ROWS),
+            # Without rows a worker may look at the table.
+            f"cmpslt %more{number}, %more{number}, 0",
+            f"mov %scores{number}, %scores",
+            f"movnz %scores{number}, %more{number}, %table",
+            to_frame(f"%scores{number}", frame + SCORES),
+            *([to_frame("%diagonal", frame + DIAGONAL), "add %diagonal, %diagonal, 1"] if causal else []),
+            "add %p, %p, 32",
+            "add %scores, %scores, 32",
+            "add %state, %state, 8",
+            "add %rows, %rows, -1",
+        ]
+    given = {"%p": "$m2", "%scores": "$m3", "%state": "$m4", "%shape": "$m5", "%valid": "$m6"}
+    free = ["$m0", "$m1", "$m8"]
+    if causal:
+        given["%diagonal"] = "$m7"
+    else:
+        free.append("$m7")
+    return (*schedule(lines, free, given), *launch(FRAME_BYTES, WORDS))
 
 
 def source(symbol: str, causal: bool) -> str:
@@ -248,6 +277,7 @@ def source(symbol: str, causal: bool) -> str:
     ]
     lines = [
         *worker(f".L{symbol}_worker", _worker(symbol, causal)),
+        *([] if causal else worker(f".L{symbol}_narrow", narrow(symbol))),
         ".balign 8",
         f".L{symbol}_table:",
         *table,

@@ -1,0 +1,14 @@
+"""The frames of the softmax kernels' workers, one for each."""
+
+from __future__ import annotations
+
+ROWS, SCORES, PROBABILITIES, STATE, JUMP = range(5)
+"""Words of a worker's frame: rows behind its first one (-1: it has none), its first row's places, and words
+from a panel's last to the next one's first."""
+WORDS = 8
+"""Of a frame; what the last three hold is up to the kernel."""
+
+
+def argument(word: int, register: str) -> str:
+    """Load a word of the worker's frame."""
+    return f"ld32 {register}, $mvertex_base, $mzero, {word}"

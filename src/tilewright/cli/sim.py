@@ -81,7 +81,10 @@ def sim_command(
         typer.Option("--reg", metavar="REG=VALUE", help="Register: a number, operand or symbol+offset."),
     ] = None,
     csrs: Annotated[
-        list[str] | None, typer.Option("--csr", metavar="NAME=VALUE", help="Supervisor control register.")
+        list[str] | None,
+        typer.Option(
+            "--csr", metavar="NAME=VALUE", help="Control register; those of workers in each worker."
+        ),
     ] = None,
     show: Annotated[
         list[str] | None,

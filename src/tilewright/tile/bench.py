@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from tilewright.errors import SimulationError, UsageError
 from tilewright.ipu21.isa.build import br, runall, setzi, sync
-from tilewright.ipu21.isa.csrs import WORKER0_BASE, csr
+from tilewright.ipu21.isa.csrs import FP_CTL, PRNG_0_0, PRNG_SEED, WORKER0_BASE, csr
 from tilewright.ipu21.isa.encode import encode
 from tilewright.ipu21.isa.enums import ENUMS
+from tilewright.ipu21.isa.meaning.prng import seeded
 from tilewright.ipu21.isa.registers import MAIN_ZERO
 from tilewright.ipu21.machine.memory import TILE_BASE, TILE_END
 from tilewright.ipu21.machine.timing import WORKER_SLOTS
@@ -241,6 +242,8 @@ class TileBench:
             workers: how many; by default one per state. All six start together (`runall`), fewer are started
                 one after the other (`run`).
             registers: set in every worker before, `m0`..`m11` and `a0`..`a7`.
+            csrs: as `call`; those of workers, such as `PRNG_SEED` or `TAS`, are set in every one that is
+                started. `FP_CTL` is not among them: a launch copies `FP_ICTL` to it.
 
         Raises:
             SimulationError: as `call`.
@@ -261,9 +264,16 @@ class TileBench:
             file, number = _register(name)
             bank = self.tile.m[1 : count + 1] if file == "m" else self.tile.a[:count]
             bank[:, number] = word_of(self.value(value), f"register {name}")
+        own: dict[str | int, int] = {}
+        for name, value in (csrs or {}).items():
+            if isinstance(name, str) and _is_workers(name):
+                for context in range(1, count + 1):
+                    _set_worker_csr(self.tile, context, name, word_of(value, f"control register {name}"))
+            else:
+                own[name] = value
         self.tile.write(self._stub, _words(_launcher(self.value(entry), bases)))
         self.tile.m[0, RETURN], self.tile.m[0, STACK] = 0, self._stack_top
-        return self._run(self._stub, csrs, budget, trace)
+        return self._run(self._stub, own, budget, trace)
 
     def _run(
         self, address: int, csrs: Mapping[str | int, int] | None, budget: int | None, trace: Trace | None
@@ -362,10 +372,28 @@ def _supervisor_csr(name: str | int) -> int:
     if found is None:
         raise UsageError(f"there is no control register {name}")
     if found.context == "worker":
-        raise UsageError(
-            f"control register {name} is the workers'", hint="$FP_ICTL is copied to $FP_CTL at a launch"
-        )
+        raise UsageError(f"control register {name} is the workers'", hint="it can be set for a vertex")
     return found.number
+
+
+def _is_workers(name: str) -> bool:
+    """Whether a control register is one that workers have and the supervisor has not."""
+    found = csr(name)
+    return found is not None and found.context == "worker"
+
+
+def _set_worker_csr(tile: Tile, context: int, name: str, value: int) -> None:
+    """Set a worker's control register as `uput` would. Raises UsageError for $FP_CTL."""
+    found = csr(name)
+    assert found is not None
+    if found.number == FP_CTL:
+        raise UsageError(
+            f"control register {name} is set by every launch", hint="$FP_ICTL is copied to it: set that"
+        )
+    if found.number == PRNG_SEED:
+        for place in range(4):
+            tile.set_csr(PRNG_0_0 + place, seeded(value, place), context)
+    tile.set_csr(found.number, value, context)
 
 
 def _launcher(entry: int, bases: Sequence[int]) -> list[int]:

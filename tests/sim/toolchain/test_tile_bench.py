@@ -136,6 +136,43 @@ def test_engines_agree_and_each_is_the_one_asked_for(bench: TileBench) -> None:
         TileBench(bench.program, engines="quick")
 
 
+DRAW = """
+.worker
+.globl draw
+draw:
+    ld32 $m0, $mvertex_base, $mzero, 0
+    get $m1, $WSR
+    and $m1, $m1, 7
+    urand32 $a0
+    uget $a1, $TAS
+    st32 $a0, $m0, $mzero, $m1
+    add $m0, $m0, 24
+    st32 $a1, $m0, $mzero, $m1
+    exitz $mzero
+.globl seed
+seed:
+    uput $PRNG_SEED, $a0
+    exitz $mzero
+"""
+
+
+def test_control_registers_of_workers() -> None:
+    program = TileProgram.from_source(DRAW)
+    bench, other = TileBench(program), TileBench(program)
+    for item in (bench, other):
+        item.put("y", np.zeros(12, np.uint32))
+    bench.run_vertex(
+        "draw", bench.vertex_state("y"), workers=2, csrs={"PRNG_SEED": 0x12345, "TAS": 7, "CR": 0}
+    )
+    # The same as a seed that code puts there.
+    other.run_vertex("seed", workers=2, registers={"a0": 0x12345})
+    other.run_vertex("draw", other.vertex_state("y"), workers=2)
+    assert bench.array("y").tolist()[:2] == other.array("y").tolist()[:2] and bench.array("y")[0]
+    assert bench.array("y").tolist()[2:] == [0] * 4 + [7, 7] + [0] * 4
+    with pytest.raises(UsageError, match="FP_CTL is set by every launch"):
+        bench.run_vertex("draw", csrs={"FP_CTL": 0})
+
+
 def test_faults_name_the_place(bench: TileBench) -> None:
     with pytest.raises(UsageError, match="no symbol sums"):
         bench.call("sums")

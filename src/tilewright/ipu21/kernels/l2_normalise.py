@@ -14,7 +14,18 @@ from ...arithmetic import ceil_div
 from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
 from .halves import Halves
 from .kernel import Kernel, Operand
-from .normalise import EPSILON, MERGE, argument, begin, contract, merged, single, supervisor
+from .normalise import (
+    EPSILON,
+    IDLE,
+    NEXT_SUMS,
+    argument,
+    begin,
+    contract,
+    merge,
+    merged,
+    single,
+    supervisor,
+)
 from .scale import FIRST, LAST_PANEL, PANEL, SPLIT, load, scaled
 from .supervisor import call_cycles
 from .text import bundle, section, worker
@@ -23,20 +34,19 @@ SYMBOL = "l2_normalise_f16"
 
 _START = begin(".Ll2_normalise_exit")
 _BEGIN = [
-    *MERGE,
+    *merge(),
     bundle(argument(EPSILON, "$a4"), "f32v2add $a2:3, $a2:3, $a0:1"),
     bundle("mov $m7, $m0", "f32sqrt $a3, $a3"),
     bundle("mov $m8, $m1", "f32max $a3, $a3, $a4"),
     bundle("add $m0, $m0, 192", "f32oox $a0, $a3"),
     bundle("add $m1, $m1, 192", SPLIT[0]),
-    bundle("add $m2, $m2, 48", SPLIT[1]),
-    bundle("add $m3, $m3, -6", SPLIT[2]),
-    *(bundle("nop", step) for step in SPLIT[3:]),
+    *map(bundle, NEXT_SUMS, SPLIT[1:5]),
+    bundle("nop", SPLIT[5]),
     bundle(load("1")),
     bundle(load("1"), FIRST),
     bundle("rpt $m4, 7"),
 ]
-_END = [*LAST_PANEL, bundle("brpos $m3, .Ll2_normalise_row")]
+_END = [*LAST_PANEL, bundle("brnzdec $m3, .Ll2_normalise_row")]
 
 
 def _source() -> str:
@@ -51,9 +61,8 @@ def cycles(rows: Any, panels: Any, parts: Any, **_: Any) -> Any:
     waits = MULTI_SLOT["f32sqrt"] + MULTI_SLOT["f32oox"] - 2
     row = len([*_BEGIN, *_END]) + waits + len(PANEL) * (panels - 1) + parts - 1
     slots = len(_START) + 1 + ceil_div(rows, WORKER_SLOTS) * row
-    idle = np.where(rows > 0, 8, 6)
     base = call_cycles(supervisor(".Ll2_normalise"))
-    return base + WORKER_SLOTS * np.where((rows > 0) & (panels > 0), slots, idle)
+    return base + WORKER_SLOTS * np.where((rows > 0) & (panels > 0), slots, IDLE)
 
 
 def reference(x: Halves, sums: NDArray[np.float32], epsilon: int) -> Halves:

@@ -1,17 +1,18 @@
 """`normalise_f16`: (x - mean) / sqrt(variance + epsilon) * gamma + beta for each row, from sums in parts.
 
-Worker w takes the rows w, w + 6, ...: it adds the parts' sums and sums of squares in float32, has mean and
-variance in float32, and handles the row in half precision: x minus the mean rounded to a half, times 1 / sqrt
-(a half) plus the rest of the mean's share (`f16v4mix`, float32 inside), times gamma, plus beta. So a mean far
-from zero costs no accuracy.
+Worker w takes the rows w, w + 6, ...; up to `FEW` rows are shared by pairs of workers, half of the columns
+each, and a single row's panels by all pairs. A worker adds the parts' sums and sums of squares in float32,
+has mean and variance in float32, and handles the row in half precision: x minus the mean rounded to a half,
+times 1 / sqrt (a half) plus the rest of the mean's share (`f16v4mix`, float32 inside), times gamma, plus
+beta. So a mean far from zero costs no accuracy.
 
-The store of a word is one word late; until there is one it writes the first word's place, whose pointer stays
-($m10 = 0). `f16v4mix` delivers one word late, so gamma and beta follow one word behind x.
+The store of a word is one word late. `f16v4mix` delivers one word late, so gamma and beta follow one word
+behind x. Every worker has a frame of its own.
 
 Worker registers:
-    $m0, $m1 row of x and of the result    $m2 row's sums    $m3 rows of the tile below this one
-    $m4 panels - 1    $m5 32, from gamma to beta    $m6 gamma    $m7, $m8 word of x and of the result
-    $m9 words from a panel's last to the next one's first    $m10 step of the late store    $m11 scratch
+    $m0, $m1 row of x and of the result    $m2 row's sums    $m3 rows after this one    $m4 panels - 1
+    $m5 32, from gamma to beta    $m6 gamma    $m7, $m8 word of x and of the result
+    $m9 words from a panel's last to the next one's first    $m11 the same for gamma, if the row is shared
     $a4 minus the mean    $a6:7 ones    $a0:3 words
 """
 
@@ -25,19 +26,23 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
-from .grid import PANELS, ROWS
+from .grid import PANELS, ROWS, THIRD
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
-from .supervisor import call_cycles, launch, schedule, to_frame
+from .launch import SIXTH
+from .supervisor import call_cycles, launch, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "normalise_f16"
 
-OUT, X, SUMS, AFFINE, LAST_ROW, PANEL_COUNT, PARTS, INVERSE, EPSILON, JUMP, BETWEEN = range(11)
-LIMIT, SUMS_STEP, AFFINE_STEP = range(11, 14)
-FRAME_BYTES = 56
+OUT, X, SUMS, AFFINE, INVERSE, EPSILON, MERGED, ALONG, LAST = range(9)
+"""Words of a worker's frame. MERGED: parts, rows above them; 0 without work. ALONG: panels - 1, words from
+one panel's last to the next one's first above them. LAST: rows after the first, or, of a shared row, words
+from a panel's last of gamma to the next one's first."""
+WORDS = 9
+FRAME_BYTES = 4 * 6 * WORDS
 FEW = 3
-"""Rows, or panels of one row, that pairs of workers share: half the columns each."""
+"""Rows that pairs of workers share."""
 
 
 def argument(word: int, register: str) -> str:
@@ -45,60 +50,71 @@ def argument(word: int, register: str) -> str:
     return f"ld32 {register}, $mvertex_base, $mzero, {word}"
 
 
+def _low(word: int, register: str) -> str:
+    """Loads the lower half of a word of the frame."""
+    return f"ldz16 {register}, $mvertex_base, $mzero, {2 * word}"
+
+
+def _high(word: int, register: str) -> str:
+    return f"ldz16 {register}, $mvertex_base, $mzero, {2 * word + 1}"
+
+
 def begin(exit_label: str) -> list[str]:
     """A worker's first row: $m0..$m4 and $m9."""
     return [
-        "get $m0, $WSR",
-        "and $m0, $m0, 7",
-        argument(LAST_ROW, "$m3"),
-        "sub $m3, $m3, $m0",
-        f"brneg $m3, {exit_label}",
-        argument(PANEL_COUNT, "$m4"),
-        f"brneg $m4, {exit_label}",
+        _low(MERGED, "$m5"),
+        f"brz $m5, {exit_label}",
         argument(SUMS, "$m2"),
-        "shl $m1, $m0, 3",
-        "add $m2, $m2, $m1",
-        "shl $m1, $m0, 5",
         argument(X, "$m0"),
-        "add $m0, $m0, $m1",
-        argument(OUT, "$m5"),
-        "add $m1, $m1, $m5",
-        argument(JUMP, "$m9"),
+        argument(OUT, "$m1"),
+        argument(LAST, "$m3"),
+        _low(ALONG, "$m4"),
+        _high(ALONG, "$m9"),
     ]
 
 
-MERGE_PART = [bundle("ld64step $a0:1, $mzero, $m7+=, $m6", "f32v2add $a2:3, $a2:3, $a0:1")]
-MERGE = [
-    bundle(argument(PARTS, "$m5"), "or64 $a0:1, $azeros, $azeros"),
-    bundle(argument(BETWEEN, "$m6"), "or64 $a2:3, $azeros, $azeros"),
-    bundle("mov $m7, $m2"),
-    bundle("rpt $m5, 0"),
-    *MERGE_PART,
-]
-"""Adds a row's sums over the parts; the last one remains in $a0:1. $m5..$m7 are scratch."""
+def merge(aux: str = "fnop") -> list[str]:
+    """Adds a row's sums at $m2 over the parts; the last one remains in $a0:1. Leaves the parts in $m5 and the
+    rows in $m6. `aux` goes along.
+    """
+    return [
+        bundle(_low(MERGED, "$m5"), "or64 $a0:1, $azeros, $azeros"),
+        bundle(_high(MERGED, "$m6"), "or64 $a2:3, $azeros, $azeros"),
+        bundle("rpt $m5, 0", aux),
+        *_MERGE_PART,
+    ]
+
+
+_MERGE_PART = [bundle("ld64step $a0:1, $mzero, $m2+=, $m6", "f32v2add $a2:3, $a2:3, $a0:1")]
+
+NEXT_SUMS = ("mul $m5, $m5, $m6", "shl $m5, $m5, 3", "sub $m2, $m2, $m5", "add $m2, $m2, 48")
+"""From the end of a row's sums to those of the worker's next row."""
 
 _ONES = ("setzi $a6, 0x03c00", "or $a6, $a6, 0x3c000000", "or $a7, $a6, $azero")
+_NEGATED = "f32sub $a4, $azero, $a5"
 _BEGIN = begin(".Lnormalise_exit")
 _START = [*map(bundle, _BEGIN[: len(_ONES)], _ONES), *_BEGIN[len(_ONES) :]]
 _FEW_START = [
-    *map(bundle, ("get $m0, $WSR", "and $m0, $m0, 7", "shl $m0, $m0, 4"), _ONES),
-    argument(LIMIT, "$m3"),
-    "sub $m3, $m3, $m0",
-    "brneg $m3, .Lnormalise_exit",
-    "shr $m11, $m0, 5",
-    argument(SUMS_STEP, "$m1"),
-    "mul $m1, $m1, $m11",
-    argument(SUMS, "$m2"),
-    "add $m2, $m2, $m1",
+    bundle(_low(MERGED, "$m5"), _ONES[0]),
+    bundle("brz $m5, .Lnormalise_exit", _ONES[1]),
+    bundle(argument(INVERSE, "$a5"), _ONES[2]),
+    bundle(argument(SUMS, "$m2"), _NEGATED),
+    bundle(_high(MERGED, "$m6"), "or64 $a0:1, $azeros, $azeros"),
+    bundle("rpt $m5, 0", "or64 $a2:3, $azeros, $azeros"),
+    *_MERGE_PART,
 ]
-"""A worker's half row, if they are few: $m0 = its offset in x and the result, $m11 = number of its pair."""
 
 
-def _statistics(mains: list[str]) -> list[str]:
-    """From sums in $a0:1 and $a2:3 to minus the mean in $a4, and $TAS; `mains` go into free main slots."""
+def _statistics(mains: list[str], step: str) -> list[str]:
+    """From the sums in $a0:1 and $a2:3, with -1 / columns and its opposite in $a4:5, to minus the mean in
+    $a4, and $TAS; then the first words of x.
+
+    Args:
+        mains: twelve instructions that go along; the third loads epsilon to $a5.
+        step: words from the row's second word to its third.
+    """
     work = [
         "f32v2add $a2:3, $a2:3, $a0:1",
-        "f32sub $a4, $azero, $a5",
         "f32v2mul $a2:3, $a4:5, $a2:3",  # minus the mean, mean square
         "f32mul $a4, $a2, $a2",
         "f32sub $a3, $a3, $a4",
@@ -111,171 +127,200 @@ def _statistics(mains: list[str]) -> list[str]:
         "f32mul $a3, $a5, $a2",
         "f32v2tof16 $a2, $a2:3",
         "uput $TAS, $a2",
+        "f16v4add $a0:1, $a4:BL, $a0:1",
+        "f16v4mix $azeros, $a0:1, $a6:7",
     ]
-    loads = [argument(INVERSE, "$a5"), *mains[:2], argument(EPSILON, "$a5"), *mains[2:]]
-    loads += ["nop"] * (len(work) - len(loads))
+    loads = [*mains, "ld64step $a0:1, $mzero, $m7+=, 1", "nop", f"ld64step $a0:1, $mzero, $m7+=, {step}"]
     return [bundle(*pair) for pair in zip(loads, work, strict=True)]
 
 
-def _first_words(step: str, free: str) -> list[str]:
-    return [
-        bundle("ld64step $a0:1, $mzero, $m7+=, 1"),
-        bundle(free, "f16v4add $a0:1, $a4:BL, $a0:1"),
-        bundle(f"ld64step $a0:1, $mzero, $m7+=, {step}", "f16v4mix $azeros, $a0:1, $a6:7"),
-    ]
-
-
 _ROW_STATISTICS = [
-    *MERGE,
+    bundle(argument(INVERSE, "$a5")),
+    *merge(_NEGATED),
     *_statistics(
         [
+            *NEXT_SUMS[:2],
+            argument(EPSILON, "$a5"),
+            *NEXT_SUMS[2:],
             "setzi $m5, 32",
             argument(AFFINE, "$m6"),
             "mov $m7, $m0",
             "mov $m8, $m1",
-            "add $m2, $m2, 48",
             "add $m0, $m0, 192",
             "add $m1, $m1, 192",
-            "add $m3, $m3, -6",
-        ]
+            "nop",
+        ],
+        "1",
     ),
-    *_first_words("1", "setzi $m10, 0"),
 ]
-_FEW_STATISTICS = [
-    bundle(argument(PARTS, "$m5"), "or64 $a0:1, $azeros, $azeros"),
-    bundle(argument(BETWEEN, "$m6"), "or64 $a2:3, $azeros, $azeros"),
-    bundle("rpt $m5, 0"),
-    bundle("ld64step $a0:1, $mzero, $m2+=, $m6", "f32v2add $a2:3, $a2:3, $a0:1"),
-    *_statistics(
-        [
-            "setzi $m5, 32",
-            argument(AFFINE_STEP, "$m6"),
-            "mul $m6, $m6, $m11",
-            "and $m8, $m0, 16",
-            "add $m6, $m6, $m8",
-            argument(AFFINE, "$m8"),
-            "add $m6, $m6, $m8",
-            argument(X, "$m7"),
-            "add $m7, $m7, $m0",
-            argument(OUT, "$m8"),
-            "add $m8, $m8, $m0",
-            argument(JUMP, "$m9"),
-        ]
-    ),
-    *_first_words("$m9", argument(PANEL_COUNT, "$m4")),
-]
+_FEW_STATISTICS = _statistics(
+    [
+        argument(X, "$m7"),
+        argument(OUT, "$m8"),
+        argument(EPSILON, "$a5"),
+        argument(AFFINE, "$m6"),
+        "setzi $m5, 32",
+        _low(ALONG, "$m4"),
+        _high(ALONG, "$m9"),
+        argument(LAST, "$m11"),
+        *["nop"] * 4,
+    ],
+    "$m9",
+)
 
 
-def _word(late: str, ahead: str | None, beta: str, centre: bool = True) -> list[str]:
-    """A word's result, and the start of the next one's (`centre`); `ahead` loads the one after that."""
-    sources = "$a0:1, $a6:7" if centre else "$azeros, $azeros"
+def _centre(main: str) -> str:
+    return bundle(main, "f16v4add $a0:1, $a4:BL, $a0:1")
+
+
+def _word(ahead: str | None, beta: str, centred: bool = True) -> list[str]:
+    """A word's result, if the next one is `centred`; `ahead` loads the one after that."""
+    sources = "$a0:1, $a6:7" if centred else "$azeros, $azeros"
     return [
-        bundle(
-            f"st64step $a2:3, $mzero, $m8+=, {late}", "f16v4add $a0:1, $a4:BL, $a0:1" if centre else "fnop"
-        ),
         bundle("ld64 $a2:3, $m6, $mzero, 0", f"f16v4mix $a0:1, {sources}"),
         bundle(f"ld64step $a2:3, $m5, $m6+=, {beta}", "f16v4mul $a0:1, $a0:1, $a2:3"),
         bundle(f"ld64step $a0:1, $mzero, $m7+=, {ahead}" if ahead else "nop", "f16v4add $a2:3, $a0:1, $a2:3"),
     ]
 
 
-_PANEL = [
-    *_word("$m10", "1", "1"),
-    *_word("1", "$m9", "1"),
-    *_word("1", "1", "1"),
-    *_word("1", "1", "5"),
-    bundle("mov $m10, $m9"),
-]
-_LAST_PANEL = [
-    *_word("$m10", "1", "1"),
-    *_word("1", "1", "1"),
-    *_word("1", None, "1"),
-    *_word("1", None, "5", centre=False),
-    bundle("st64step $a2:3, $mzero, $m8+=, 1"),
-    bundle("brpos $m3, .Lnormalise_row"),
-]
-_ROW = [*_ROW_STATISTICS, bundle(f"rpt $m4, {len(_PANEL) - 1}"), *_PANEL, *_LAST_PANEL]
-_FEW_PANEL = [*_word("$m10", "1", "1"), *_word("1", "$m9", "7"), bundle("mov $m10, $m9")]
-_FEW = [
-    *_FEW_START,
-    *_FEW_STATISTICS,
-    bundle("setzi $m10, 0"),
-    bundle(f"rpt $m4, {len(_FEW_PANEL) - 1}"),
-    *_FEW_PANEL,
-    *_word("$m10", None, "1"),
-    *_word("1", None, "7", centre=False),
-    bundle("st64step $a2:3, $mzero, $m8+=, 1"),
-]
+def _store(step: str) -> str:
+    return f"st64step $a2:3, $mzero, $m8+=, {step}"
 
 
-def frame_lines() -> list[str]:
-    """Lines for `schedule`: the frame, from the arguments."""
-    return [
-        f"add $m11, $m11, -{FRAME_BYTES}",
-        to_frame("%out", OUT),
-        to_frame("%x", X),
-        to_frame("%sums", SUMS),
-        to_frame("%affine", AFFINE),
-        to_frame("%parts", PARTS),
-        to_frame("%inverse", INVERSE),
-        to_frame("$m9", EPSILON),
-        "shl %rows, %shape, 16",
-        "shr %jump, %rows, 14",
-        "shr %rows, %rows, 16",
-        to_frame("%rows", BETWEEN),
-        "add %jump, %jump, -3",
-        "shr %panels, %shape, 16",
-        "add %panels, %panels, -1",
-        "add %last, %rows, -1",
-        to_frame("%last", LAST_ROW),
+def _panels(ahead: tuple[str, ...], last: str) -> tuple[list[str], list[str]]:
+    """(a panel of a loop, the last one), from the first word's result on.
+
+    Args:
+        ahead: steps of x behind the words two further.
+        last: words from the last of beta to the next panel's first.
+    """
+    betas = [*["1"] * (len(ahead) - 1), last]
+    panel, final = [], []
+    for index, (step, beta) in enumerate(zip(ahead, betas, strict=True)):
+        left = len(ahead) - 1 - index
+        panel += [*_word(step, beta), _centre(_store("1" if left else "$m9"))]
+        final += _word(step if left > 1 else None, beta, centred=left > 0)
+        final.append(_centre(_store("1")) if left > 1 else bundle(_store("1")))
+    return panel, final
+
+
+_PANEL, _LAST_PANEL = _panels(("1", "$m9", "1", "1"), "5")
+_FEW_PANEL, _FEW_LAST_PANEL = _panels(("1", "$m9"), "$m11")
+
+
+def _all_panels(panel: list[str], last: list[str]) -> list[str]:
+    return [_centre(f"rpt $m4, {len(panel) - 1}"), *panel, *last]
+
+
+_ROW = [*_ROW_STATISTICS, *_all_panels(_PANEL, _LAST_PANEL), bundle("brnzdec $m3, .Lnormalise_row")]
+_FEW = [*_FEW_START, *_FEW_STATISTICS, *_all_panels(_FEW_PANEL, _FEW_LAST_PANEL)]
+
+
+def _each(word: int, register: str, steps: tuple[str, ...] = ()) -> list[str]:
+    """Stores a register in all frames; before each but the first a step in turn is added."""
+    lines = [to_frame(register, word)]
+    for index in range(1, 6):
+        if steps:
+            lines.append(f"add {register}, {register}, {steps[(index - 1) % len(steps)]}")
+        lines.append(to_frame(register, index * WORDS + word))
+    return lines
+
+
+def _counts() -> list[str]:
+    """MERGED, ALONG, LAST of all frames, from parts $m7, rows $m6, panels $m0, few $m1, a single row $m8."""
+    lines = [
+        "shl $m2, $m6, 16",
+        "or $m7, $m7, $m2",
+        # Words between panels: of whole rows, of half ones, and of a third of the panels.
+        "shl $m2, $m6, 2",
+        "shl $m3, $m1, 1",
+        "add $m2, $m2, $m3",
+        "shl $m3, $m8, 3",
+        "add $m2, $m2, $m3",
+        "add $m2, $m2, -3",
+        "shl $m2, $m2, 16",
+        "mov $m9, $m6",
+        "setzi $m3, 3",
+        "movnz $m9, $m8, $m3",  # shares
     ]
-
-
-_FEW_FRAME = [
-    # Few rows, and at least a panel; if there is one row, few panels instead.
-    f"cmpult %few, %rows, {FEW + 1}",
-    "shrs %some, %panels, 31",
-    "andc %few, %few, %some",
-    "cmpeq %wide, %rows, 1",
-    f"cmpult %narrow, %panels, {FEW}",
-    "and %wide, %wide, %narrow",
-    "add %along, %panels, 1",
-    "movnz %rows, %wide, %along",
-    "shl %limit, %rows, 5",
-    "add %limit, %limit, -1",
-    to_frame("%limit", LIMIT),
-    "setzi %zero, 0",
-    "movnz %panels, %wide, %zero",
-    "shl %step, %wide, 6",
-    to_frame("%step", AFFINE_STEP),
-    "shl %step8, %wide, 3",
-    "sub %step8, 8, %step8",
-    to_frame("%step8", SUMS_STEP),
-    "shl %double, %few, 1",
-    "add %jump, %jump, %double",
-    "setzi $m9, .Lnormalise",
-    "setzi %entry, .Lnormalise_few",
-    "movnz $m9, %few, %entry",
-]
+    for index in range(6):
+        frame, pair = index * WORDS, index // 2
+        lines += [
+            f"add $m3, $m0, {2 - pair}",
+            f"mul $m3, $m3, {THIRD}",
+            "shr $m3, $m3, 16",
+            "mov $m4, $m0",
+            "movnz $m4, $m8, $m3",
+            "add $m4, $m4, -1",
+            "add $m5, $m4, $m2",
+            to_frame("$m5", frame + ALONG),
+            f"setzi $m5, {index}",
+            f"setzi $m3, {pair}",
+            "movnz $m5, $m1, $m3",
+            "cmpult $m5, $m5, $m9",
+            "shrs $m4, $m4, 31",
+            "andc $m5, $m5, $m4",
+            "mul $m5, $m5, $m7",
+            to_frame("$m5", frame + MERGED),
+            f"add $m4, $m6, {-1 - index}",
+            f"setzi $m3, {SIXTH}",
+            "mul $m4, $m4, $m3",
+            "shr $m4, $m4, 18",
+            "shl $m3, $m8, 4",
+            "add $m3, $m3, 7",
+            "movnz $m4, $m1, $m3",
+            to_frame("$m4", frame + LAST),
+        ]
+    return lines
 
 
 @cache
-def supervisor(label: str) -> tuple[str, ...]:
-    """From the arguments to the workers' end; the same for both kernels on merged sums."""
-    few = _FEW_FRAME if label == ".Lnormalise" else [f"setzi $m9, {label}"]
-    names = ("out", "x", "sums", "affine", "shape", "parts", "inverse")
-    given = {f"%{name}": f"$m{2 + index}" for index, name in enumerate(names)}
-    lines = [*frame_lines(), *few, to_frame("%jump", JUMP), to_frame("%panels", PANEL_COUNT)]
+def supervisor(label: str, few_label: str | None = None) -> tuple[str, ...]:
+    """From the arguments to the workers' end; the same for both kernels on merged sums.
+
+    Args:
+        few_label: workers that share few rows, if there are such.
+    """
+    few = [f"cmpult $m1, $m6, {FEW + 1}", "cmpeq $m8, $m6, 1"]
+    if few_label is None:
+        few = ["setzi $m1, 0", "setzi $m8, 0"]
     return (
-        *schedule(lines, ["$m0", "$m1"], given),
-        *launch(FRAME_BYTES),
+        f"add $m11, $m11, -{FRAME_BYTES}",
+        *_each(INVERSE, "$m8"),
+        *_each(EPSILON, "$m9"),
+        "shr $m0, $m6, 16",
+        "shl $m6, $m6, 16",
+        "shr $m6, $m6, 16",
+        *few,
+        "shl $m9, $m1, 4",
+        "sub $m9, 32, $m9",
+        *_each(X, "$m3", ("$m9",)),
+        *_each(OUT, "$m2", ("$m9",)),
+        "shl $m2, $m1, 3",
+        "sub $m2, 8, $m2",
+        "shl $m3, $m8, 3",
+        "sub $m3, 8, $m3",
+        *_each(SUMS, "$m4", ("$m2", "$m3")),
+        "shl $m2, $m1, 4",
+        "shl $m3, $m8, 6",
+        "sub $m3, $m3, $m2",
+        *_each(AFFINE, "$m5", ("$m2", "$m3")),
+        *_counts(),
+        f"setzi $m9, {label}",
+        *([f"setzi $m3, {few_label}", "movnz $m9, $m1, $m3"] if few_label else []),
+        *launch(FRAME_BYTES, WORDS),
     )
+
+
+@cache
+def _supervisor() -> tuple[str, ...]:
+    return supervisor(".Lnormalise", ".Lnormalise_few")
 
 
 def _source() -> str:
     lines = [*_START, ".Lnormalise_row:", *_ROW, ".Lnormalise_exit:", "exitz $m15"]
     few = worker(".Lnormalise_few", [*_FEW, "exitz $m15"])
-    return section(SYMBOL, [*supervisor(".Lnormalise"), *worker(".Lnormalise", lines), *few])
+    return section(SYMBOL, [*_supervisor(), *worker(".Lnormalise", lines), *few])
 
 
 def cycles(rows: Any, panels: Any, parts: Any, **_: Any) -> Any:
@@ -283,13 +328,16 @@ def cycles(rows: Any, panels: Any, parts: Any, **_: Any) -> Any:
     rows, panels, parts = (np.asarray(value, dtype=np.int64) for value in (rows, panels, parts))
     wait = MULTI_SLOT["f32oorx"] - 1
     row = len(_ROW) + wait + len(_PANEL) * (panels - 2) + parts - 1
-    lone = (rows == 1) & (panels <= FEW)
-    few_slots = len(_FEW) + 1 + wait + len(_FEW_PANEL) * np.where(lone, -1, panels - 2) + parts - 1
-    slots = np.where(rows <= FEW, few_slots, len(_START) + 1 + ceil_div(rows, WORKER_SLOTS) * row)
-    # Without panels it is the way of many rows.
-    idle = np.where(rows > 0, 8, np.where(panels > 0, 7, 6))
-    base = call_cycles(supervisor(".Lnormalise"))
-    return base + WORKER_SLOTS * np.where((rows > 0) & (panels > 0), slots, idle)
+    few_panels = np.where(rows == 1, ceil_div(panels, 3), panels)
+    few_slots = len(_FEW) + 1 + wait + len(_FEW_PANEL) * (few_panels - 2) + parts - 1
+    few = rows <= FEW
+    slots = np.where(few, few_slots, len(_START) + 1 + ceil_div(rows, WORKER_SLOTS) * row)
+    base = call_cycles(_supervisor())
+    return base + WORKER_SLOTS * np.where((rows > 0) & (panels > 0), slots, IDLE)
+
+
+IDLE = 3
+"""Slots of a worker without work."""
 
 
 def merged(sums: NDArray[np.float32]) -> NDArray[np.float32]:

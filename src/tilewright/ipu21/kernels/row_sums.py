@@ -1,10 +1,12 @@
 """`row_sums_f16`: sum and sum of squares of each row in float32.
 
-Workers 2 i and 2 i + 1 take the rows i, i + 3, ...: the one adds elements, the other one squares.
+Workers 2 i and 2 i + 1 take the rows i, i + 3, ..., the last one first: the one adds elements, the other one
+squares, each in two lanes of products of pairs (`f16v4cmac`). Every worker has a frame of its own.
 
 Worker registers:
-    $m2 byte of the result behind $m6    $m3 twice the rows below this one    $m4 panels
-    $m5 words from a panel's last to the next one's first    $m7 byte of x behind $m8, $m9 of the row
+    $m2 result    $m3 byte of the result behind it    $m4 panels    $m7 word of x
+    $m5 words from a panel's last to the next one's first    $m9 from the end of a row to the row before
+    $a0:1 a word    $a6:7 ones
 """
 
 from __future__ import annotations
@@ -17,16 +19,18 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from ..machine.timing import WORKER_SLOTS
-from .grid import PANELS, ROWS
+from .grid import PANELS, ROWS, THIRD
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
-from .supervisor import call_cycles, launch, schedule, to_frame
+from .supervisor import call_cycles, launch, to_frame
 from .text import bundle, section, worker
 
 SYMBOL = "row_sums_f16"
 
-_OUT, _X, _LIMIT, _PANELS, _JUMP = range(5)
-_FRAME_BYTES = 24
+_ENTRY, _X, _OUT, _LAST, _PANELS, _JUMP, _BACK = range(7)
+_WORDS = 7
+"""Of a worker's frame. `_LAST` is the first row's byte of the result, 24 per row."""
+_FRAME_BYTES = 4 * 6 * _WORDS
 
 
 def _argument(word: int, register: str) -> str:
@@ -34,78 +38,79 @@ def _argument(word: int, register: str) -> str:
 
 
 _BEGIN = [
-    bundle("get $m0, $WSR", "setzi $a0, 8"),
-    bundle("and $m0, $m0, 7", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
-    bundle(_argument(_LIMIT, "$m3"), "or64 $a0:1, $azeros, $azeros"),
-    bundle("sub $m3, $m3, $m0", "or64 $a2:3, $azeros, $azeros"),
-    "brneg $m3, .Lrow_sums_exit",
-    "shl $m2, $m0, 2",
-    "and $m1, $m0, 1",
-    "shr $m9, $m0, 1",
-    "shl $m9, $m9, 5",
-    "mov $m7, $m9",
-    _argument(_OUT, "$m6"),
-    _argument(_X, "$m8"),
-    _argument(_PANELS, "$m4"),
-    _argument(_JUMP, "$m5"),
-    "brnz $m1, .Lrow_sums_squares_row",
+    bundle(_argument(_ENTRY, "$m10"), "setzi $a0, 8"),
+    bundle(_argument(_X, "$m7"), "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+    bundle(_argument(_LAST, "$m3"), "setzi $a6, 0x03c00"),
+    bundle(_argument(_PANELS, "$m4"), "or $a6, $a6, 0x3c000000"),
+    bundle(_argument(_JUMP, "$m5"), "or $a7, $a6, $azero"),
+    bundle("br $m10", "or64 $a0:1, $azeros, $azeros"),
 ]
 
 
-def _row(label: str, accumulate: str) -> list[str]:
-    """One sum over a row's columns."""
+def _row(label: str, factors: str) -> list[str]:
+    """One sum over a row's columns; `factors` are what a word is multiplied with."""
+    add = f"f16v4cmac {factors}, $a0:1"
     return [
-        f"{label}_row:",
+        f"{label}:",
         bundle("rpt $m4, 3"),
-        bundle("ld64step $a0:1, $m8, $m7+=, 1", accumulate),
-        bundle("ld64step $a2:3, $m8, $m7+=, 1"),
-        bundle("ld64step $a0:1, $m8, $m7+=, 1", accumulate),
-        bundle("ld64step $a2:3, $m8, $m7+=, $m5"),
-        bundle("add $m9, $m9, 96", accumulate),
-        bundle("mov $m7, $m9", "f32v2gina $a0:1, $azeros, 0"),
-        bundle("add $m3, $m3, -6", "f32v2gina $a2:3, $azeros, 0"),
-        bundle("nop", "f32v4acc $a0:3"),
-        bundle("nop", "f32v2gina $a0:1, $azeros, 0"),
-        bundle("nop", "f32v2gina $a2:3, $azeros, 0"),
-        bundle("nop", "f32v2add $a4:5, $a0:1, $a2:3"),
-        bundle("nop", "f32add $a4, $a4, $a5"),
-        bundle("st32step $a4, $m6, $m2+=, 6", "or64 $a0:1, $azeros, $azeros"),
-        bundle(f"brpos $m3, {label}_row", "or64 $a2:3, $azeros, $azeros"),
+        *(bundle(f"ld64step $a0:1, $mzero, $m7+=, {step}", add) for step in ("1", "1", "1", "$m5")),
+        bundle(_argument(_OUT, "$m2"), add),
+        bundle(_argument(_BACK, "$m9"), "f32v2gina $a2:3, $azeros, 0"),
+        bundle("add $m7, $m7, $m9", "f32add $a2, $a2, $a3"),
+        bundle("st32 $a2, $m2, $m3, 0", "or64 $a0:1, $azeros, $azeros"),
+        "add $m3, $m3, -24",
+        f"brpos $m3, {label}",
     ]
 
 
 _PANEL_SLOTS = 4
-_SUMS = _row(".Lrow_sums", "f16v8acc $a0:3")
-_SQUARES = _row(".Lrow_sums_squares", "f16v8sqacc $a0:3")
+_SUMS = _row(".Lrow_sums_row", "$a6:7")
+_SQUARES = _row(".Lrow_sums_squares", "$a0:1")
 
 
 @cache
 def _supervisor() -> tuple[str, ...]:
     lines = [
         f"add $m11, $m11, -{_FRAME_BYTES}",
-        to_frame("$m2", _OUT),
-        to_frame("$m3", _X),
-        "shl %limit, $m4, 16",
-        "shr %limit, %limit, 15",
-        "add %limit, %limit, -1",
-        to_frame("%limit", _LIMIT),
-        "shr %panels, $m4, 16",
-        to_frame("%panels", _PANELS),
-        "add %jump, $m5, -24",
-        "shrs %jump, %jump, 3",
-        to_frame("%jump", _JUMP),
-        "setzi $m9, .Lrow_sums",
+        "shr $m0, $m4, 16",  # panels
+        "shl $m4, $m4, 16",
+        "shr $m4, $m4, 16",  # rows
+        "mul $m1, $m0, $m5",
+        "sub $m1, -96, $m1",
+        "add $m5, $m5, -24",
+        "shrs $m5, $m5, 3",
+        "setzi $m8, .Lrow_sums_exit",
     ]
-    return (
-        *schedule(lines, ["$m0", "$m1", "$m6"]),
-        *launch(_FRAME_BYTES),
-    )
+    shared = {_PANELS: "$m0", _JUMP: "$m5", _BACK: "$m1"}
+    for frame in range(0, 6 * _WORDS, _WORDS):
+        lines += [to_frame(register, frame + word) for word, register in shared.items()]
+    for index in range(6):
+        frame, pair, square = index * _WORDS, index // 2, index % 2
+        lines += [
+            f"add $m6, $m4, {2 - pair}",
+            f"mul $m6, $m6, {THIRD}",
+            "shr $m6, $m6, 16",
+            "add $m6, $m6, -1",
+            "mul $m6, $m6, 24",
+            to_frame("$m6", frame + _LAST),
+            "shl $m7, $m6, 2",
+            "add $m7, $m7, $m3",
+            f"add $m7, $m7, {32 * pair}",
+            to_frame("$m7", frame + _X),
+            f"add $m7, $m2, {8 * pair + 4 * square}",
+            to_frame("$m7", frame + _OUT),
+            "cmpslt $m7, $m6, 0",
+            f"setzi $m9, {(_SUMS, _SQUARES)[square][0][:-1]}",
+            "movnz $m9, $m7, $m8",
+            to_frame("$m9", frame + _ENTRY),
+        ]
+    return (*lines, "setzi $m9, .Lrow_sums", *launch(_FRAME_BYTES, _WORDS))
 
 
 def _source() -> str:
     ends = [".Lrow_sums_exit:", "exitz $m15"]
     lines = worker(".Lrow_sums", [*_BEGIN, *_SUMS, *ends])
-    return section(SYMBOL, [*_supervisor(), *lines, ".balign 8", *_SQUARES, "exitz $m15"])
+    return section(SYMBOL, [*_supervisor(), *lines, *worker(_SQUARES[0][:-1], [*_SQUARES[1:], "exitz $m15"])])
 
 
 def cycles(rows: Any, panels: Any, x_stride: Any = 0) -> Any:
@@ -113,17 +118,16 @@ def cycles(rows: Any, panels: Any, x_stride: Any = 0) -> Any:
     rows, panels = np.asarray(rows, dtype=np.int64), np.asarray(panels, dtype=np.int64)
     row = len(_SUMS) - 1 + _PANEL_SLOTS * (panels - 1)
     slots = len(_BEGIN) + 1 + ceil_div(rows, 3) * row
-    return call_cycles(_supervisor()) + WORKER_SLOTS * np.where(rows > 0, slots, 6)
+    return call_cycles(_supervisor()) + WORKER_SLOTS * slots
 
 
 def lane_sums(addends: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Sums over the last axis as the kernel adds: eight float32 lanes, then four, then two."""
-    lanes = np.zeros((*addends.shape[:-1], 8), np.float32)
-    for column in range(0, addends.shape[-1], 8):
-        lanes = (lanes + addends[..., column : column + 8]).astype(np.float32)
-    four = lanes[..., :4] + lanes[..., 4:]
-    total = four[..., :2] + four[..., 2:]
-    return np.asarray(total[..., 0] + total[..., 1], np.float32)
+    """Sums over the last axis as the kernel adds: pairs, in two float32 lanes that meet at the end."""
+    lanes = np.zeros((*addends.shape[:-1], 2), np.float32)
+    pairs = addends[..., 0::2] + addends[..., 1::2]
+    for first in range(0, pairs.shape[-1], 2):
+        lanes = (lanes + pairs[..., first : first + 2]).astype(np.float32)
+    return np.asarray(lanes[..., 0] + lanes[..., 1], np.float32)
 
 
 def reference(x: Halves) -> NDArray[np.float32]:

@@ -150,3 +150,29 @@ def _harmless(text: str) -> bool:
     except AssemblyFaults:
         return False
     return True
+
+
+def test_arguments_of_macros_are_split_as_by_llvm(tmp_path: Path) -> None:
+    """Blanks and operators decide what is one argument; blanks inside one mean nothing."""
+    needed(LLVM)
+    draw = random.Random(3)
+    words = ["1", "x", "$m0", "$a0:1", ",", " ", " ", "+", "-", "*", "(", ")", "&", "|", "<", "!=", "!", "~"]
+    words += ["%", "[", "]", "@", ":", "0x1f"]
+    names = "abcdefghijkl"
+    shown = "".join(f"<\\{name}>" for name in names)
+    calls = ["".join(draw.choice(words) for _ in range(draw.randrange(1, 10))) for _ in range(400)]
+    # LLVM wants every parenthesis closed, and takes a colon for a label's.
+    calls = [f"{call}{')' * _open(call)}" for call in calls if not call.strip().startswith(":")]
+    lines = "".join(f"m {call}\n" for call in calls)
+    text = f'.macro m {" ".join(names)}\n.ascii "{shown};"\n.endm\n{lines}'
+    mine, theirs = (
+        part.decode().replace(" ", "") for part in (ours(text), assembled_by(LLVM, text, tmp_path))
+    )
+    assert mine.split(";") == theirs.split(";")
+
+
+def _open(text: str) -> int:
+    depth = 0
+    for character in text:
+        depth = max(0, depth + {"(": 1, ")": -1}.get(character, 0))
+    return depth

@@ -17,7 +17,8 @@ _PARAMETER = re.compile(r"\s*([A-Za-z_]\w*)(?::(req|vararg))?\s*")
 _USE = re.compile(r"\\(@|\+|\(\)|[A-Za-z_]\w*)")
 _LOCAL = re.compile(r"LOCAL\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)")
-_JOINING = "+-*/%&|^~!<>=:@,"
+_JOINING = "+-*/&|^~!<>="
+"""Operators beside which a blank does not end an argument (LLVM)."""
 
 
 Evaluate = Callable[[str, int], tuple[str, int]]
@@ -95,13 +96,13 @@ def _argument(text: str, start: int, evaluate: Evaluate | None = None) -> tuple[
                 quoted = False
         elif character == '"':
             quoted = True
-        elif character in "([{":
+        elif character == "(":
             depth += 1
-        elif character in ")]}":
-            depth -= 1
-        elif depth <= 0 and character == ",":
+        elif character == ")":
+            depth = max(depth - 1, 0)
+        elif depth == 0 and character == ",":
             break
-        elif depth <= 0 and character.isspace():
+        elif depth == 0 and character.isspace():
             after = position
             while after < length and text[after].isspace():
                 after += 1

@@ -106,12 +106,18 @@ def test_own_part_in_place(rows: int, panels: int) -> None:
 
 
 def test_own_part_without_work_and_with_most_parts() -> None:
-    for case in (OwnCase(0, 2, 3), OwnCase(4, 0, 3), OwnCase(2, 1, attention_merge.MAXIMUM_PARTS)):
+    for case in (
+        OwnCase(0, 2, 3),
+        OwnCase(2, 0, 3),
+        OwnCase(4, 0, 3),
+        OwnCase(2, 1, attention_merge.MAXIMUM_PARTS),
+    ):
         case.check()
 
 
-def test_own_part_without_races() -> None:
-    case = OwnCase(2, 3, 4)
+@pytest.mark.parametrize(("rows", "panels"), [(1, 1), (1, 5), (2, 3), (3, 2), (7, 2)])
+def test_own_part_without_races(rows: int, panels: int) -> None:
+    case = OwnCase(rows, panels, 4)
     result = guarded(attention_merge.OWN_SYMBOL, case.arguments, case.inputs)
     np.testing.assert_array_equal(result.read(OUT, case.expected.shape, np.float16), case.expected)
 

@@ -21,18 +21,18 @@ from ...arithmetic import ceil_div
 from ..machine.timing import WORKER_SLOTS
 from .attention_merge_source import (
     END,
-    HALF_ROW_SLOTS,
-    HALVED_ROWS,
+    FEW_SLOTS,
+    HALF_ROW,
     LARGEST,
-    MAXIMUM_PARTS,
+    OTHER_PART,
     PAIR_SLOTS,
-    PART,
+    PANEL,
     ROW_SLOTS,
-    WEIGHT_BYTES,
+    START,
     source,
-    start,
-    supervisor_cycles,
 )
+from .attention_merge_supervisor import supervisor_cycles
+from .attention_merge_words import HALVED_ROWS, MAXIMUM_PARTS, WEIGHT_BYTES
 from .grid import PANELS, ROWS
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
@@ -43,15 +43,16 @@ MAXIMUM_OWN_STRIDE = (1 << 20) - 8
 
 def _cycles(own: bool, rows: Any, panels: Any, others: Any) -> Any:
     rows, panels, others = (np.asarray(value, dtype=np.int64) for value in (rows, panels, others))
-    weights = ROW_SLOTS + others * len(LARGEST) + others % 2 * 2 + others // 2 * PAIR_SLOTS
-    columns = HALF_ROW_SLOTS + others * len(PART)
-    halved = rows <= HALVED_ROWS
-    # Without its loop's branch, the first half of a panel is a slot shorter.
-    each = weights + np.where(halved, panels * columns, panels * (2 * columns - 1) + len(END))
-    slots = np.where(halved, len(start(True)) + each, len(start(False)) + ceil_div(rows, WORKER_SLOTS) * each)
-    idle = np.where(halved, len(start(True)) - 2, len(start(False)) - 1)
-    busy = (rows > 0) & (panels > 0)
-    return supervisor_cycles(own) + WORKER_SLOTS * (np.where(busy, slots, idle) + 1)
+    pairs = others * len(LARGEST) + others % 2 * 2 + others // 2 * PAIR_SLOTS
+    panel = len(PANEL) - 2 * len(OTHER_PART) + 2 * others * len(OTHER_PART)
+    row = ROW_SLOTS + pairs + panels * panel + len(END)
+    whole = len(START) + ceil_div(rows, WORKER_SLOTS) * row + 1
+    half_row = len(HALF_ROW) - len(OTHER_PART) + others * len(OTHER_PART)
+    few = FEW_SLOTS + pairs + np.where(rows == 1, ceil_div(panels, 3), panels) * half_row + 1
+    is_few = (rows > 0) & (rows <= HALVED_ROWS)
+    slots = np.where((rows > 0) & (panels > 0), np.where(is_few, few, whole), 1)
+    fixed = np.where(is_few, supervisor_cycles(own, True), supervisor_cycles(own, False))
+    return fixed + WORKER_SLOTS * slots
 
 
 def cycles(rows: Any, panels: Any, parts: Any, **_: Any) -> Any:

@@ -1,0 +1,224 @@
+"""The supervisors of `attention_merge_f16` and `attention_merge_own_f16`: from arguments to launch."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .attention_merge_words import (
+    BACK_HALF,
+    BACK_PANEL,
+    BETWEEN,
+    COLUMNS,
+    COMMON,
+    COUNT,
+    FIRST,
+    FRAME_BYTES,
+    HALVED_ROWS,
+    ODD,
+    OTHERS,
+    OUT,
+    OUT_STEP,
+    OWN,
+    OWN_STATE,
+    OWN_STEP,
+    PAIRS,
+    PANELS,
+    PART_STEP,
+    ROWS,
+    STATES,
+    WEIGHT_BYTES,
+    WORKER_WORDS,
+)
+from .grid import THIRD
+from .supervisor import call_cycles, launch, schedule, to_frame
+
+_OWN_ARGUMENTS = {
+    "%out": "$m2",
+    "%own": "$m3",
+    "%own_state": "$m4",
+    "%others": "$m5",
+    "%states": "$m6",
+    "%shape": "$m7",
+    "%packed": "$m8",
+}
+_OWN_HEAD = (
+    "shr %count, %packed, 20",
+    "shl %own_along, %packed, 12",
+    "shr %own_along, %own_along, 12",
+    "shl %along, %rows, 5",
+    "mul %part, %along, %panels",
+    "shl %between, %rows, 1",
+)
+_MERGE_ARGUMENTS = {
+    "%out": "$m2",
+    "%own": "$m3",
+    "%own_state": "$m4",
+    "%shape": "$m5",
+    "%parts": "$m6",
+    "%along": "$m7",
+    "%part": "$m8",
+}
+_MERGE_HEAD = (
+    "add %count, %parts, -1",
+    "mov %own_along, %along",
+    "add %others, %own, %part",
+    "add %states, %own_state, $m9",
+    "shr %between, $m9, 2",
+)
+
+
+@cache
+def prologue(own: bool) -> tuple[str, ...]:
+    """From the arguments to the launch; $m8 = 0 for whole rows."""
+    common = [
+        f"add $m11, $m11, -{FRAME_BYTES}",
+        "shr %panels, %shape, 16",
+        "shl %rows, %shape, 16",
+        "shr %rows, %rows, 16",
+        *(_OWN_HEAD if own else _MERGE_HEAD),
+        to_frame("%out", OUT),
+        to_frame("%own", OWN),
+        to_frame("%own_state", OWN_STATE),
+        to_frame("%others", OTHERS),
+        to_frame("%states", STATES),
+        to_frame("%between", BETWEEN),
+        to_frame("%count", COUNT),
+        "and %odd, %count, 1",
+        to_frame("%odd", ODD),
+        "shl %odd, %odd, 1",
+        f"add %odd, %odd, {WEIGHT_BYTES - 4 - 4}",
+        "sub %odd, 0, %odd",
+        to_frame("%odd", FIRST),
+        "shr %pairs, %count, 1",
+        to_frame("%pairs", PAIRS),
+        to_frame("%own_along", _SAVED_OWN),
+        to_frame("%along", _SAVED_OTHERS),
+        # One row: a worker's next panel is the third one.
+        "cmpeq %times, %rows, 1",
+        "shl %times, %times, 1",
+        "add %times, %times, 1",
+        "mul %own_along, %own_along, %times",
+        "mul %along, %along, %times",
+        # What a worker with whole rows has to do differently, in words.
+        f"cmpult %halved, %rows, {HALVED_ROWS + 1}",
+        "shl %halved, %halved, 1",
+        "add %halved, %halved, -3",
+        "mul %all, %part, %count",
+        "add %part, %part, -8",
+        "shrs %part, %part, 3",
+        to_frame("%part", PART_STEP),
+        "sub %back, 16, %all",
+        to_frame("%back", BACK_HALF),
+        "shl %less, %halved, 3",
+        "add %less, %less, 8",
+        "sub %all, %less, %all",
+        "add %all, %all, %along",
+        to_frame("%all", BACK_PANEL),
+        "shrs %own_along, %own_along, 3",
+        "add %own_along, %own_along, %halved",
+        to_frame("%own_along", OWN_STEP),
+        "mul %times, %times, %rows",
+        "shl %times, %times, 2",
+        "add %times, %times, %halved",
+        to_frame("%times", OUT_STEP),
+        "add %rows, %rows, -1",
+        to_frame("%rows", ROWS),
+        "add %panels, %panels, -1",
+        to_frame("%panels", PANELS),
+    ]
+    given = _OWN_ARGUMENTS if own else _MERGE_ARGUMENTS
+    free = [f"$m{register}" for register in range(9) if f"$m{register}" not in given.values()]
+    return (
+        *schedule(common, free, given, seed=_SEED),
+        *(line for part in _workers() for line in schedule(part, _FREE)),
+    )
+
+
+_SAVED_OWN, _SAVED_OTHERS = WORKER_WORDS, WORKER_WORDS + 1
+"""Where bytes from panel to panel wait: in words that are written later."""
+_FREE = [f"$m{register}" for register in range(8)]
+_SEED = 24
+
+
+def _workers() -> list[list[str]]:
+    """The workers' own frames, from the common words and the places of the first row; the worker code ($m9)
+    and whether rows are few ($m8).
+    """
+    # From a pair of workers to the next one: a row, or a panel of the only row.
+    begin = [_load_back("%rows", ROWS), "cmpult %several, $mzero, %rows"]
+    states = [*begin, "shl %step, %several, 3"]
+    parts = []
+    for word, saved in ((OWN, _SAVED_OWN), (OTHERS, _SAVED_OTHERS)):
+        step = ["setzi %row, 32", _load_back("%step", saved), "movnz %step, %several, %row"]
+        parts.append([*begin, *step, _load_back("%from", word), *_spread(word, "%from", "%step", 16)])
+    parts += [
+        ["setzi %row, 32", _load_back("%from", OUT), *_spread(OUT, "%from", "%row", 16)],
+        [*states, _load_back("%from", OWN_STATE), *_spread(OWN_STATE, "%from", "%step")],
+        [*states, _load_back("%from", STATES), *_spread(STATES, "%from", "%step")],
+        [f"add %common, $m11, {4 * ROWS}", *_spread(COMMON, "%common")],
+    ]
+    for pair in range(3):
+        parts.append(
+            [
+                *begin,
+                _load_back("%panels", PANELS),
+                # Every third panel of the only row.
+                f"add %mine, %panels, {3 - pair}",
+                f"setzi %third, {THIRD}",
+                "mul %mine, %mine, %third",
+                "shr %mine, %mine, 16",
+                "add %mine, %mine, -1",
+                "movnz %mine, %several, %panels",
+                # None for a pair without a row.
+                f"cmpult %without, %rows, {pair}",
+                "and %several, %without, %several",
+                "setzi %none, 0",
+                "add %none, %none, -1",
+                "movnz %mine, %several, %none",
+                to_frame("%mine", 2 * pair * WORKER_WORDS + COLUMNS),
+                to_frame("%mine", (2 * pair + 1) * WORKER_WORDS + COLUMNS),
+            ]
+        )
+    choice = [
+        _load_back("%rows", ROWS),
+        _load_back("%panels", PANELS),
+        f"cmpult $m8, %rows, {HALVED_ROWS}",
+        "setzi $m9, .Lmerge_rows",
+        "setzi %entry, .Lmerge_few",
+        "movnz $m9, $m8, %entry",
+        "setzi %exit, .Lmerge_exit",
+        "min %rows, %rows, %panels",
+        "cmpslt %rows, %rows, 0",
+        "movnz $m9, %rows, %exit",
+    ]
+    return [*parts, choice]
+
+
+def _load_back(name: str, word: int) -> str:
+    return f"ld32 {name}, $m11, $mzero, {word}"
+
+
+def _spread(word: int, name: str, step: str = "", half: int = 0) -> list[str]:
+    """Into the frames of three pairs: a value that grows by `step` between pairs and by `half` in a pair."""
+    lines = []
+    for pair in range(3):
+        first = 2 * pair * WORKER_WORDS + word
+        other = f"{name}_{pair}" if half else name
+        lines += [
+            to_frame(name, first),
+            *([f"add {other}, {name}, {half}"] if half else []),
+            to_frame(other, first + WORKER_WORDS),
+            *([f"add {name}, {name}, {step}"] if step and pair < 2 else []),
+        ]
+    return lines
+
+
+def launches() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """For few rows, and for whole rows."""
+    return launch(FRAME_BYTES, WORKER_WORDS), launch(FRAME_BYTES)
+
+
+def supervisor_cycles(own: bool, few: bool) -> int:
+    """Cycles of a call beside its workers' slots."""
+    branch, to = "brz $m8, .Lmerge_all", launches()[not few]
+    return call_cycles([*prologue(own), branch if few else f"!{branch}", *to])

@@ -119,5 +119,11 @@ def test_faults_inside_expansions_name_the_calls(faults: Faults) -> None:
     )
 
 
+def test_a_fault_of_many_rounds_does_not_take_long(faults: Faults) -> None:
+    error = faults(".rept 1000000\nnosuch $m0\n.endr\nlater $m0")
+    assert error.more and [item.line for item in error.diagnostics] == [2]
+    assert "these are the first 1" in str(error)
+
+
 def test_one_fault_in_a_repetition_is_told_once(faults: Faults) -> None:
     assert len(faults(".rept 40\naddd $m0\n.endr").diagnostics) == 1

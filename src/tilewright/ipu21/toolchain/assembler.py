@@ -12,7 +12,14 @@ from ..isa.enums import constant
 from ..isa.forms import form
 from .conditions import Conditions
 from .control import BRANCHES, COLLECTORS, CONDITIONS, call_macro, run_control
-from .diagnostics import MAXIMUM_FAULTS, AssemblyFaults, Diagnostic, SourceFault, did_you_mean
+from .diagnostics import (
+    MAXIMUM_FAULTS,
+    MAXIMUM_REPEATS,
+    AssemblyFaults,
+    Diagnostic,
+    SourceFault,
+    did_you_mean,
+)
 from .directives import Arguments, default_flags, run_directive
 from .emission import Emitter
 from .expressions import Address, ExpressionParser, Value, evaluate
@@ -153,6 +160,7 @@ class Assembler:
         self.calls_of: dict[str, int] = {}
         self.alternate: Evaluate | None = None
         self._locals = 0
+        self._told_again = 0
         self.warnings: list[str] = []
         self.sizes: list[tuple[Symbol, Statement, int]] = []
         self.scope = _Scope(self)
@@ -328,6 +336,9 @@ class Assembler:
         name, number = self.origin(line)
         item = (line, Diagnostic(name, number, column + 1, message, shown, hint, notes))
         if item in self.diagnostics:
+            self._told_again += 1
+            if self._told_again > MAXIMUM_REPEATS:
+                raise _TooManyFaults
             return
         if len(self.diagnostics) >= MAXIMUM_FAULTS:
             raise _TooManyFaults

@@ -228,7 +228,7 @@ class _Program:
             absolute = reader.number(min(length - 1, 8))
             self.section, self.address = self.tables.places.get(place, (None, absolute))
         elif code == dwarf.END_SEQUENCE:
-            found.setdefault(self.section, []).extend([*rows, SourceLine(self.address, "", 0)])
+            found.setdefault(self.section, []).extend([*rows, SourceLine(self._place(), "", 0)])
             rows.clear()
             self.section, self.address, self.file, self.line = None, 0, 1, 1
         if end > reader.end:
@@ -237,8 +237,13 @@ class _Program:
 
     def _row(self) -> SourceLine:
         number = self.file - self.first
-        known = 0 <= number < len(self.files) and self.line > 0
-        return SourceLine(self.address, self.files[number] if known else "", self.line if known else 0)
+        known = 0 <= number < len(self.files) and 0 < self.line < 1 << 32
+        return SourceLine(self._place(), self.files[number] if known else "", self.line if known else 0)
+
+    def _place(self) -> int:
+        if not 0 <= self.address < 1 << 32:
+            raise DebugFault(f"a line at address {self.address:#x}")
+        return self.address
 
 
 def _ordered(rows: list[SourceLine]) -> list[SourceLine]:
@@ -247,7 +252,8 @@ def _ordered(rows: list[SourceLine]) -> list[SourceLine]:
     for row in rows:
         if row.line or row.offset not in latest or not latest[row.offset].line:
             latest[row.offset] = row
-    return joined_lines([latest[offset] for offset in sorted(latest)])
+    ordered = joined_lines([latest[offset] for offset in sorted(latest)])
+    return ordered if ordered and ordered[0].line else ordered[1:]
 
 
 def joined_lines(rows: list[SourceLine]) -> list[SourceLine]:
@@ -280,6 +286,8 @@ def take_debug_sections(item: ObjectFile) -> ObjectFile:
             places[entry.offset] = (symbol.section, symbol.value + entry.addend)
         try:
             for home, rows in LineTables(strings, places).read(section.data).items():
+                if home is not None and rows and rows[-1].offset > item.sections[home].size:
+                    raise DebugFault(f"lines behind the end of {item.sections[home].name}")
                 lines.setdefault(home, []).extend(rows)
         except DebugFault as fault:
             warnings.append(f"{item.name}: its source lines cannot be read: {fault}")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MAXIMUM_FAULTS = 50
 """Faults kept per source; later ones are usually consequences of earlier ones."""
+MAXIMUM_REPEATS = 500
+"""How often faults may be found again, by the rounds of a repetition, before the rest is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class AssemblyFaults(AssemblyError):
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}", *map(str, self.diagnostics)]
         if self.more:
-            lines.append(f"{self.where}: there are more; these are the first {MAXIMUM_FAULTS}")
+            lines.append(f"{self.where}: there are more; these are the first {len(self.diagnostics)}")
         return "\n".join(lines)
 
 

@@ -78,8 +78,9 @@ def string_bytes(token: Token) -> bytes:
 
     The closing quote of a character may be left out.
     """
-    closed = token.kind == "string" or (len(token.text) > 2 and token.text[-1] == "'")
-    text = token.text[1:-1] if closed else token.text[1:]
+    quoted = token.text[1:]
+    open_character = token.kind == "character" and len(quoted) == 1 + quoted.startswith("\\")
+    text = quoted if open_character else quoted[:-1]
     if "\\" not in text:
         return text.encode()
     out = bytearray()

@@ -44,20 +44,20 @@ def busiest(rows: Any, panels: Any, panel: Any, row: Any, first: Any = 0) -> Any
     return slots
 
 
-def choose() -> list[str]:
-    """Lines for `schedule`: from %rows and %panels to %chunk = ceil(rows / 3) and %panelwise, 1 if the panels
-    are to be shared.
+def choose(rows: str, panels: str, chunk: str, panelwise: str, scratch: str) -> list[str]:
+    """From the registers `rows` and `panels` to `chunk` = ceil(rows / 3) and `panelwise`, 1 if the panels are
+    to be shared and 0 otherwise.
     """
     return [
-        "add %groups, %panels, 2",
-        "add %chunk, %rows, 2",
-        f"mul %groups, %groups, {THIRD}",
-        f"mul %chunk, %chunk, {THIRD}",
-        "add %longer, %rows, 1",
-        "shr %groups, %groups, 16",
-        "shr %chunk, %chunk, 16",
-        "mul %groups, %groups, %longer",
-        "add %cost, %chunk, 1",
-        "mul %cost, %cost, %panels",
-        "cmpult %panelwise, %groups, %cost",
+        f"add {panelwise}, {panels}, 2",
+        f"mul {panelwise}, {panelwise}, {THIRD}",
+        f"shr {panelwise}, {panelwise}, 16",
+        f"add {scratch}, {rows}, 1",
+        f"mul {panelwise}, {panelwise}, {scratch}",
+        f"add {chunk}, {rows}, 2",
+        f"mul {chunk}, {chunk}, {THIRD}",
+        f"shr {chunk}, {chunk}, 16",
+        f"add {scratch}, {chunk}, 1",
+        f"mul {scratch}, {scratch}, {panels}",
+        f"cmpult {panelwise}, {panelwise}, {scratch}",
     ]

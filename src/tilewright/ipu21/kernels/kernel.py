@@ -17,7 +17,7 @@ from ..machine.memory import TILE_BASE, TILE_END, effective_elements, is_interle
 
 FIRST_ARGUMENT = 2
 """Register number of the first argument."""
-STACK_BYTES = 216
+STACK_BYTES = 288
 """Bytes below `$m11` a kernel may overwrite."""
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..machine.timing import WORKER_SLOTS
 from .gelu import reference as tanh_reference
-from .grid import PANELS, ROWS, busiest, shares
+from .grid import PANELS, ROWS, busiest
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
 from .root_frame import EXACT, NONE, PLAIN, POINT, WIDE, Member
@@ -62,9 +62,11 @@ def cycles(variant: Variant, rows: Any, panels: Any, remote_count: Any, wide: bo
 def piece_cycles(member: Member, rows: Any, panels: Any, first: int, panel: int, row: Any) -> Any:
     """Cycles of a call of either root family, from the busiest worker's slots; see `grid.busiest`."""
     slots = busiest(rows, panels, panel, row, first)
-    by_row = shares(rows, panels)[0]
-    fixed = np.where(by_row, supervisor_cycles(member, True), supervisor_cycles(member, False))
-    return fixed + WORKER_SLOTS * np.maximum(slots, np.where(rows > 0, 5, 4))  # nobody has work
+    return supervisor_cycles(member) + WORKER_SLOTS * np.maximum(slots, IDLE)
+
+
+IDLE = 3
+"""Slots of a worker without work."""
 
 
 def exact_gelu(x: Halves) -> Halves:

@@ -1,6 +1,6 @@
 """What the supervisor of the root kernels leaves to its workers, and the worker code that reads it first.
 
-Every worker has a frame of its own; behind the six lies one they share.
+Every worker has a frame of its own.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ NONE, TANH, EXACT = "none", "tanh", "exact"
 WIDE, PLAIN, POINT = "wide", "plain", "point"
 """Ways a worker takes: loads of 16 or 8 bytes, or no remote partials and nothing else to add."""
 
-OWN, OUT, ROWS, PANELS, SHARED, JUMP, BIAS = range(7)
-"""Words of a worker's own frame."""
-COUNT, ALONG, BACK, TO_REMOTE, TO_RESIDUAL, MORE, BIAS_JUMP, RETURN, WORKER, CONSTANT = range(10)
-"""Words of the shared frame, behind the six. Constants of the activation end it."""
+OWN, OUT, REMOTE, SHARE, JUMP, OWN_JUMP, PARTIALS, ALONG, BACK, MORE = range(10)
+"""Words of a worker's frame. SHARE: rows - 1, negative without work, and panels - 1 above them. PARTIALS:
+their number, and bytes to the next panel's bias above it. MORE: bias, residual and constants of the
+activation, as far as there are such."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Member:
 
     @property
     def constants(self) -> Sequence[int]:
-        """What the supervisor leaves at `CONSTANT`, below 2^20."""
+        """What the supervisor leaves at `constant`, below 2^20."""
         return ()
 
     @property
@@ -61,61 +61,70 @@ class Member:
         return self.row_bytes.bit_length() - 1
 
     @property
-    def words(self) -> int:
-        """Words of a worker's own frame."""
-        return BIAS + 1 if self.bias else BIAS
+    def residual_word(self) -> int:
+        return MORE + self.bias
 
-    def shared(self, word: int) -> int:
-        """Word of the whole frame."""
-        return 6 * self.words + word
+    @property
+    def constant(self) -> int:
+        """First word of the constants."""
+        return MORE + self.bias + self.residual
+
+    @property
+    def words(self) -> int:
+        """Words of a worker's frame."""
+        return self.constant + len(self.constants)
 
     @property
     def frame_bytes(self) -> int:
-        return -(-(6 * self.words + CONSTANT + max(1, len(self.constants))) // 2) * 8
+        return 4 * 6 * self.words
+
+
+def from_frame(word: int, register: str) -> str:
+    """Loads a word of the frame."""
+    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
+
+
+def _half(word: int, register: str, part: int) -> str:
+    """Loads a half of a word of the frame, sign-extended."""
+    return f"lds16 {register}, $mvertex_base, $mzero, {2 * word + part}"
 
 
 def start_lines(member: Member, auxiliary: Sequence[str] = ("fnop", "fnop", "fnop")) -> list[str]:
     """A worker's pointers and counts; `auxiliary` may use $a4.
 
     Leaves $m0 own, $m1 remote, $m2 out, $m3 remote partials, $m4 the step to the next one, $m5 to the next
-    row, $m6 rows and $m7 panels after the first, $m8 bias, $m9 residual, $m10 the shared frame.
+    row, $m6 rows and $m7 panels after the first, $m8 bias, $m9 residual.
     """
     lines = [
-        bundle(f"ld32 $m6, $mvertex_base, $mzero, {ROWS}", "setzi $a4, 8"),
-        bundle(f"ld32 $m7, $mvertex_base, $mzero, {PANELS}", "uput $FP_CLR, $a4"),  # clear all accumulators
-        "brneg $m6, .Lroot_exit",
-        "brneg $m7, .Lroot_exit",
-        f"ld32 $m10, $mvertex_base, $mzero, {SHARED}",
-        bundle(f"ld32 $m2, $mvertex_base, $mzero, {OUT}", auxiliary[0]),
-        bundle(f"ld32 $m0, $mvertex_base, $mzero, {OWN}", auxiliary[1]),
-        bundle(f"ld32 $m1, $m10, $mzero, {TO_REMOTE}", auxiliary[2]),
-        f"ld32 $m3, $m10, $mzero, {COUNT}",
-        f"ld32 $m4, $m10, $mzero, {ALONG}",
-        f"ld32 $m5, $m10, $mzero, {BACK}",
-        "add $m1, $m1, $m2",
+        bundle(_half(SHARE, "$m6", 0), "setzi $a4, 8"),
+        bundle("brneg $m6, .Lroot_exit", "uput $FP_CLR, $a4"),  # clear all accumulators
+        bundle(_half(SHARE, "$m7", 1), auxiliary[0]),
+        bundle(from_frame(OWN, "$m0"), auxiliary[1]),
+        bundle(from_frame(OUT, "$m2"), auxiliary[2]),
+        from_frame(REMOTE, "$m1"),
+        _half(PARTIALS, "$m3", 0),
+        from_frame(ALONG, "$m4"),
+        from_frame(BACK, "$m5"),
     ]
     if member.residual:
-        lines += [f"ld32 $m9, $m10, $mzero, {TO_RESIDUAL}", "add $m9, $m9, $m2"]
+        lines.append(from_frame(member.residual_word, "$m9"))
     if member.bias:
-        lines += [f"ld32 $m8, $mvertex_base, $mzero, {BIAS}"]
+        lines.append(from_frame(MORE, "$m8"))
     return lines
 
 
 def next_lines(member: Member, label: str) -> list[str]:
     """Behind the rows of a panel: leave or go to `<label>_panel`. Uses $m11."""
-    jumped = ["$m0", "$m1", "$m2", *(["$m9"] if member.residual else [])]
+    jumped = ["$m1", "$m2", *(["$m9"] if member.residual else [])]
+    bias = [bundle(_half(PARTIALS, "$m11", 1)), bundle("add $m8, $m8, $m11")]
     return [
         bundle("brz $m7, .Lroot_exit"),
-        bundle(f"ld32 $m11, $mvertex_base, $mzero, {JUMP}"),
+        bundle(from_frame(JUMP, "$m11")),
         *(bundle(f"add {pointer}, {pointer}, $m11") for pointer in jumped),
-        bundle(f"ld32 $m11, $m10, $mzero, {MORE}"),
+        bundle(from_frame(OWN_JUMP, "$m11")),
         bundle("add $m0, $m0, $m11"),
-        *(
-            [bundle(f"ld32 $m11, $m10, $mzero, {BIAS_JUMP}"), bundle("add $m8, $m8, $m11")]
-            if member.bias
-            else []
-        ),
-        bundle(f"ld32 $m6, $mvertex_base, $mzero, {ROWS}"),
+        *(bias if member.bias else []),
+        bundle(_half(SHARE, "$m6", 0)),
         bundle(f"brnzdec $m7, {label}_panel"),
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -11,25 +10,18 @@ from .grid import THIRD, choose
 from .root_frame import (
     ALONG,
     BACK,
-    BIAS,
-    BIAS_JUMP,
-    CONSTANT,
-    COUNT,
     JUMP,
     MORE,
     OUT,
     OWN,
-    PANELS,
+    OWN_JUMP,
+    PARTIALS,
     POINT,
-    RETURN,
-    ROWS,
-    SHARED,
-    TO_REMOTE,
-    TO_RESIDUAL,
-    WORKER,
+    REMOTE,
+    SHARE,
     Member,
 )
-from .supervisor import call_cycles, launch, schedule, to_frame
+from .supervisor import call_cycles, launch, to_frame
 from .text import section
 
 INTERLEAVED_SHIFT = 19
@@ -43,204 +35,156 @@ def is_wide(own: int, remote: int, own_stride: int, remote_stride: int, remote_c
     return aligned and own >= REGION1_BASE and remote >= REGION1_BASE
 
 
-def _pointers(variant: Member) -> list[tuple[int, str]]:
-    """Words of a worker's frame that hold addresses, and the names of the first worker's."""
-    return [(OUT, "%out"), (OWN, "%own")] + [(BIAS, "%bias")] * variant.bias
+def _back(register: str, word: int) -> str:
+    """Load a word of the first frame."""
+    return f"ld32 {register}, $m11, $mzero, {word}"
 
 
-def _first_frames(variant: Member) -> list[str]:
-    """Pointers of the first pair of workers, and of all to the shared frame."""
-    lines = []
-    for word, name in _pointers(variant):
-        lines += [to_frame(name, word), f"add {name}_upper, {name}, 16"]
-        lines.append(to_frame(f"{name}_upper", variant.words + word))
-    lines.append(f"add %shared, $m11, {4 * variant.shared(0)}")
-    return lines + [to_frame("%shared", index * variant.words + SHARED) for index in range(6)]
+def _all(member: Member, register: str, word: int) -> list[str]:
+    """Store what is the same for all workers."""
+    return [to_frame(register, index * member.words + word) for index in range(6)]
 
 
-def _frames(variant: Member) -> list[str]:
-    """Pointers of the other two pairs, which lie %dense, %along, %wider bytes apart."""
-    lines = []
-    for (word, name), along in zip(_pointers(variant), ("%dense", "%along", "%wider"), strict=False):
-        lines += [f"ld32 {name}, $m11, $mzero, {word}", f"add {name}, {name}, {along}"]
-        lines.append(f"add {name}_upper, {name}, 16")
-        for pair in (1, 2):
-            for half, pointer in enumerate((name, f"{name}_upper")):
-                lines.append(to_frame(pointer, (2 * pair + half) * variant.words + word))
-                if pair == 1:
-                    lines.append(f"add {pointer}, {pointer}, {along}")
+def _pointers(member: Member, word: int, along: str) -> list[str]:
+    """Pointers of all workers from the first one's; pairs lie `along` bytes apart. Uses $m3, $m9."""
+    lines = [_back("$m3", word)]
+    for pair in range(3):
+        lines += [f"add $m3, $m3, {along}"] if pair else []
+        lines += [
+            to_frame("$m3", 2 * pair * member.words + word),
+            "add $m9, $m3, 16",
+            to_frame("$m9", (2 * pair + 1) * member.words + word),
+        ]
     return lines
 
 
-def _counts(variant: Member, pair: int, rows: str, panels: str, jump: str) -> list[str]:
-    """Stores a pair's rows - 1, panels - 1 and jump."""
+def _way(member: Member) -> list[str]:
+    """Everything about loads: partials, steps, and the workers' code to $m9; stride of own to $m8."""
+    point = [_back("$m0", PARTIALS), "cmpeq $m0, $m0, 0", "setzi $m1, .Lroot_point", "movnz $m9, $m0, $m1"]
     return [
-        to_frame(register, index * variant.words + word)
-        for index in (2 * pair, 2 * pair + 1)
-        for register, word in ((rows, ROWS), (panels, PANELS), (jump, JUMP))
-    ]
-
-
-def _by_row(variant: Member) -> list[str]:
-    """The workers' frames where they share the rows."""
-    shift = variant.row_shift
-    lines = [
-        f"shl %dense, %chunk, {shift}",
-        f"shl %along, %chunk, {shift}",
-        "add %panels, %panels, -1",
-        f"shl %panel, %rows, {shift}",
-        "sub %more, %stride, %panel",
-        to_frame("%more", variant.shared(MORE)),
-        "mov %left0, %rows",
-    ]
-    for pair in range(3):
-        lines += [
-            f"min %rows{pair}, %chunk, %left{pair}",
-            *([f"sub %left{pair + 1}, %left{pair}, %chunk"] if pair < 2 else []),
-            f"sub %jump{pair}, %rows, %rows{pair}",
-            f"shl %jump{pair}, %jump{pair}, {shift}",
-            f"add %rows{pair}, %rows{pair}, -1",
-            *_counts(variant, pair, f"%rows{pair}", "%panels", f"%jump{pair}"),
-        ]
-    if variant.bias:
-        lines += [
-            f"setzi %step, {variant.row_bytes}",
-            to_frame("%step", variant.shared(BIAS_JUMP)),
-            "setzi %wider, 0",
-        ]
-    return [*lines, *_frames(variant)]
-
-
-def _by_panel(variant: Member) -> list[str]:
-    """The workers' frames where they share the panels."""
-    lines = [
-        f"shl %dense, %rows, {variant.row_shift}",
-        "mov %along, %stride",
-        f"shl %jump, %rows, {variant.row_shift + 1}",
-        "sub %more, %stride, %dense",
-        "mul %more, %more, 3",
-        to_frame("%more", variant.shared(MORE)),
-        "add %rows, %rows, -1",
-    ]
-    for pair in range(3):
-        lines += [
-            f"add %panels{pair}, %panels, {2 - pair}",
-            f"mul %panels{pair}, %panels{pair}, {THIRD}",
-            f"shr %panels{pair}, %panels{pair}, 16",
-            f"add %panels{pair}, %panels{pair}, -1",
-            *_counts(variant, pair, "%rows", f"%panels{pair}", "%jump"),
-        ]
-    if variant.bias:
-        lines += [f"setzi %step, {3 * variant.row_bytes}", to_frame("%step", variant.shared(BIAS_JUMP))]
-        lines.append(f"setzi %wider, {variant.row_bytes}")
-    return [*lines, *_frames(variant)]
-
-
-def _head(variant: Member) -> list[str]:
-    """What is the same for both ways; ends with the choice of one."""
-    lines = ["sub %further, $m6, %out", to_frame("%further", variant.shared(TO_RESIDUAL))] * variant.residual
-    point = ["cmpeq %alone, %count, 0", "setzi %point, .Lroot_point", "movnz %worker, %alone, %point"]
-    lines += [
-        "shr %count, $m8, 20",
-        "shl %stride, $m8, 12",
-        "shr %stride, %stride, 12",
-        to_frame("%count", variant.shared(COUNT)),
-        "mul %back, %others, %count",
-        "sub %back, 32, %back",
-        to_frame("%back", variant.shared(BACK)),
-        "sub %distance, %remote, %out",
-        to_frame("%distance", variant.shared(TO_REMOTE)),
+        "shr $m0, $m8, 20",
+        to_frame("$m0", PARTIALS),
+        "mul $m1, $m9, $m0",
+        "sub $m1, 32, $m1",
+        *_all(member, "$m1", BACK),
+        "shl $m8, $m8, 12",
+        "shr $m8, $m8, 12",
         # Wide: both in region 1, and no lowest four bits. Without remote partials, own decides.
-        "mov %judged, %own",
-        "movnz %judged, %count, %remote",
-        "or %bits, %stride, %others",
-        "or %bits, %bits, %own",
-        "or %bits, %bits, %judged",
-        "and %bits, %bits, 15",
-        "and %region, %own, %judged",
-        f"shr %region, %region, {INTERLEAVED_SHIFT}",
-        "cmpeq %bits, %bits, 0",
-        "and %region, %region, %bits",
-        "setzi %worker, .Lroot_plain",
-        "setzi %wide, .Lroot_wide",
-        "movnz %worker, %region, %wide",
-        *(point if POINT in variant.ways else []),
-        to_frame("%worker", variant.shared(WORKER)),
+        "mov $m1, $m3",
+        "movnz $m1, $m0, $m4",
+        "or $m0, $m8, $m9",
+        "or $m0, $m0, $m3",
+        "or $m0, $m0, $m1",
+        "and $m0, $m0, 15",
+        "cmpeq $m0, $m0, 0",
+        "and $m1, $m1, $m3",
+        f"shr $m1, $m1, {INTERLEAVED_SHIFT}",
+        "and $m0, $m0, $m1",
         # From one remote partial to the next in accesses: of 16 bytes, or of 8 from second half to first.
-        "add %step, %others, -8",
-        "shrs %step, %step, 3",
-        "shrs %others, %others, 4",
-        "movnz %step, %region, %others",
-        to_frame("%step", variant.shared(ALONG)),
+        "add $m1, $m9, -8",
+        "shrs $m1, $m1, 3",
+        "shrs $m9, $m9, 4",
+        "movnz $m1, $m0, $m9",
+        *_all(member, "$m1", ALONG),
+        "setzi $m9, .Lroot_plain",
+        "setzi $m1, .Lroot_wide",
+        "movnz $m9, $m0, $m1",
+        *(point if POINT in member.ways else []),
     ]
-    for index, value in enumerate(variant.constants):
-        name = f"%constant{index}"
-        lines += [f"setzi {name}, {value:#x}", to_frame(name, variant.shared(CONSTANT + index))]
-    return [*lines, *choose()]
 
 
-_HEAD_SEEDS = {(False, False): 12, (False, True): 5, (True, False): 42, (True, True): 36}
-"""By bias and residual: what `schedule` makes least cycles of."""
+def _shares(member: Member, kept: int) -> list[str]:
+    """Rows and panels of all workers and their jumps; the workers' code, from the word `kept`, to $m9.
+
+    From rows $m0, panels $m1, $m2 = 1 if the panels are shared, rows of a pair $m4, the stride of own less a
+    dense panel $m8, $m7 = the rows that the pairs before took of each panel.
+    """
+    lines = [
+        "shl $m5, $m2, 1",
+        "add $m5, $m5, 1",  # panels between two of a worker's
+        "mul $m8, $m8, $m5",
+        "mul $m5, $m5, $m0",
+        "sub $m2, 1, $m2",
+    ]
+    for pair in range(3):
+        first, second = 2 * pair * member.words, (2 * pair + 1) * member.words
+        lines += [
+            "min $m3, $m4, $m0",
+            "sub $m0, $m0, $m7",
+            "sub $m6, $m5, $m3",
+            f"shl $m6, $m6, {member.row_shift}",
+            *(to_frame("$m6", frame + JUMP) for frame in (first, second)),
+            "add $m6, $m6, $m8",
+            *(to_frame("$m6", frame + OWN_JUMP) for frame in (first, second)),
+            f"add $m6, $m1, {2 - pair}",
+            f"mul $m6, $m6, {THIRD}",
+            "shr $m6, $m6, 16",
+            "movnz $m6, $m2, $m1",
+            "add $m6, $m6, -1",
+            "add $m3, $m3, -1",
+            "shrs $m9, $m6, 31",
+            "or $m3, $m3, $m9",
+            "shl $m3, $m3, 16",
+            "shr $m3, $m3, 16",
+            "shl $m6, $m6, 16",
+            "or $m3, $m3, $m6",
+            *([_back("$m9", kept)] if pair == 2 else []),
+            *(to_frame("$m3", frame + SHARE) for frame in (first, second)),
+        ]
+    return lines
 
 
 @cache
-def _supervisor(variant: Member) -> tuple[tuple[str, ...], ...]:
-    """From the arguments to the workers' end: the head, rows shared, panels shared."""
-    pinned = {"%rows": "$m0", "%panels": "$m1", "%chunk": "$m7", "%stride": "$m8", "%panelwise": "$m6"}
-    names = re.compile("|".join(rf"{name}\b" for name in pinned))
-    head = [
-        f"add $m11, $m11, -{variant.frame_bytes}",
+def _supervisor(member: Member) -> tuple[str, ...]:
+    """From the arguments to the workers' end."""
+    operands = {OUT: "$m2", OWN: "$m3", REMOTE: "$m4"}
+    operands |= {MORE: "$m5"} if member.bias else {}
+    operands |= {member.residual_word: "$m6"} if member.residual else {}
+    kept = 5 * member.words + SHARE
+    constants = []
+    for index, value in enumerate(member.constants):
+        constants += [f"setzi $m0, {value:#x}", *_all(member, "$m0", member.constant + index)]
+    return (
+        f"add $m11, $m11, -{member.frame_bytes}",
+        *(to_frame(register, word) for word, register in operands.items()),
+        *_way(member),
+        to_frame("$m9", kept),
+        *constants,
         "shl $m0, $m7, 16",
         "shr $m0, $m0, 16",
         "shr $m1, $m7, 16",
-        to_frame("%return", variant.shared(RETURN)),
-        *_first_frames(variant),
-        *(names.sub(lambda match: pinned[match[0]], line) for line in _head(variant)),
-    ]
-    given = {
-        "%out": "$m2",
-        "%own": "$m3",
-        "%remote": "$m4",
-        "%bias": "$m5",
-        "%others": "$m9",
-        "%return": "$m10",
-    }
-    pool = ["$m2", "$m3", "$m4", "$m5", "$m6"]
-    kept = {name: register for name, register in pinned.items() if name != "%panelwise"}
-    ends = [
-        f"ld32 $m9, $m11, $mzero, {variant.shared(WORKER)}",
-        f"ld32 $m10, $m11, $mzero, {variant.shared(RETURN)}",
-    ]
-    way = {True: _by_row(variant) + ends, False: _by_panel(variant) + ends}
-    head_seed = _HEAD_SEEDS[variant.bias, variant.residual]
-    row_seed, panel_seed = (5, 11) if variant.bias else (0, 0)
-    by_row = schedule(way[True], pool, kept, seed=row_seed)
-    return tuple(
-        tuple(lines)
-        for lines in (
-            schedule(head, (), given, seed=head_seed),
-            ["brnz $m6, .Lroot_by_panel", *by_row, *launch(variant.frame_bytes, variant.words)],
-            [*schedule(way[False], pool, kept, seed=panel_seed), *launch(variant.frame_bytes, variant.words)],
-        )
+        *choose("$m0", "$m1", "$m7", "$m2", "$m3"),
+        "mov $m4, $m7",
+        "movnz $m4, $m2, $m0",
+        f"shl $m5, $m4, {member.row_shift}",  # from pair to pair
+        "mov $m6, $m5",
+        "movnz $m6, $m2, $m8",
+        *_pointers(member, OWN, "$m6"),
+        *_pointers(member, OUT, "$m5"),
+        *_pointers(member, REMOTE, "$m5"),
+        *(_pointers(member, member.residual_word, "$m5") if member.residual else []),
+        f"shl $m6, $m2, {member.row_shift}",
+        *(_pointers(member, MORE, "$m6") if member.bias else []),
+        # To the next panel's bias, one panel further or three.
+        "shl $m6, $m6, 1",
+        f"add $m6, $m6, {member.row_bytes}",
+        "shl $m6, $m6, 16",
+        _back("$m3", PARTIALS),
+        "or $m3, $m3, $m6",
+        *_all(member, "$m3", PARTIALS),
+        f"shl $m3, $m0, {member.row_shift}",
+        "sub $m8, $m8, $m3",
+        "movnz $m7, $m2, $mzero",
+        *_shares(member, kept),
+        *launch(member.frame_bytes, member.words),
     )
 
 
-def source(variant: Member, workers: Sequence[str]) -> str:
+def source(member: Member, workers: Sequence[str]) -> str:
     """The whole kernel, from its workers' ways `.Lroot_<way>` and their end `.Lroot_exit`."""
-    head, by_row, by_panel = _supervisor(variant)
-    return section(
-        variant.symbol,
-        [
-            *head,
-            *by_row,
-            ".Lroot_by_panel:",
-            *by_panel,
-            *workers,
-        ],
-    )
+    return section(member.symbol, [*_supervisor(member), *workers])
 
 
-def supervisor_cycles(variant: Member, by_row: bool) -> int:
+def supervisor_cycles(member: Member) -> int:
     """Cycles of a call beside its workers' slots."""
-    head, row_way, panel_way = _supervisor(variant)
-    return call_cycles([*head, *row_way] if by_row else [*head, f"!{row_way[0]}", *panel_way])
+    return call_cycles(_supervisor(member))

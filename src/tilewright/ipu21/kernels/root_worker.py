@@ -11,7 +11,7 @@ skipped instead.
 
 Worker registers:
     $m0 own    $m1 remote    $m2 out    $m3 remote partials    $m4 to the next one    $m5 to the next row
-    $m6 rows after this one    $m7 panels after this one    $m8 bias    $m9 residual    $m10 shared frame
+    $m6 rows after this one    $m7 panels after this one    $m8 bias    $m9 residual
     $m11 step of the late store; scratch between panels
     $a0:3 loads and work, $a4:7 sums
 """
@@ -24,7 +24,6 @@ from typing import ClassVar
 
 from ..machine.timing import MULTI_SLOT
 from .root_frame import (
-    CONSTANT,
     EXACT,
     NONE,
     PLAIN,
@@ -32,6 +31,7 @@ from .root_frame import (
     TANH,
     WIDE,
     Member,
+    from_frame,
     load_lines,
     next_lines,
     start_lines,
@@ -83,7 +83,7 @@ def _gate(variant: Variant) -> list[tuple[str, str]]:
     for x, work, constant in (("$a4:5", "$a0:1", "$a2"), ("$a6:7", "$a2:3", "$a0")):
         lines.append(("nop", f"f16v4mul {work}, {x}, {x}"))
         if variant.activation == EXACT:
-            load = f"ld32 {constant}, $m10, $mzero, {CONSTANT}"
+            load = from_frame(variant.constant, constant)
             lines[-1] = (load, lines[-1][1])
             lines.append(("nop", f"f16v4add {work}, {constant}:BL, {work}"))
             lines.append(("nop", f"f16v4min {work}, {work}, $azeros"))

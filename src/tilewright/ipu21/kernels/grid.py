@@ -2,8 +2,9 @@
 
 A piece has `rows` rows in `panels` panels of 16 columns. Worker w takes the columns 8 (w & 1) .. of a panel;
 the three pairs of workers share either the rows of every panel or the panels, whichever leaves the busiest
-worker fewer half rows (a panel counted as one more row). So no worker needs a division, and what belongs to a
-column stays with a worker.
+worker fewer half rows (a panel counted as one more row). Of two panels, two pairs take a panel each, but for
+its last third of rows, which the pair between them takes of both. So no worker needs a division, and what
+belongs to a column stays with a worker.
 """
 
 from __future__ import annotations
@@ -23,30 +24,33 @@ ROWS = Scalar("rows", "rows of the piece", 0, MAXIMUM_SIDE)
 PANELS = Scalar("panels", "panels of 16 columns", 0, MAXIMUM_SIDE)
 
 
-def shares(rows: Any, panels: Any) -> tuple[Any, list[Any], list[Any]]:
-    """(True where the rows are shared, rows of each pair, panels of each pair); integers or arrays."""
+def shares(rows: Any, panels: Any) -> tuple[list[Any], list[Any]]:
+    """(rows of each pair in every panel of its, panels of each pair); integers or arrays."""
     rows, panels = np.asarray(rows, dtype=np.int64), np.asarray(panels, dtype=np.int64)
     chunk, groups = ceil_div(rows, 3), ceil_div(panels, 3)
-    by_row = ~(groups * (rows + 1) < panels * (chunk + 1))
+    two = panels == 2
+    by_panel = groups * (rows + 1) < panels * (chunk + 1)
+    most = ceil_div(2 * rows, 3)
     row_counts, panel_counts = [], []
     for pair in range(3):
-        row_counts.append(np.where(by_row, np.clip(rows - pair * chunk, 0, chunk), rows))
-        panel_counts.append(np.where(by_row, panels, (panels + 2 - pair) // 3))
-    return by_row, row_counts, panel_counts
+        by_row = np.where(by_panel, rows, np.clip(rows - pair * chunk, 0, chunk))
+        row_counts.append(np.where(two, rows - most if pair == 1 else most, by_row))
+        several = np.where(by_panel, (panels + 2 - pair) // 3, panels)
+        panel_counts.append(np.where(two, 2 if pair == 1 else 1, several))
+    return row_counts, panel_counts
 
 
 def busiest(rows: Any, panels: Any, panel: Any, row: Any, first: Any = 0) -> Any:
     """Slots of the busiest worker: `first` once, `panel` per panel and `row` per half row."""
-    _, row_counts, panel_counts = shares(rows, panels)
     slots = np.zeros(np.broadcast(rows, panels).shape, dtype=np.int64)
-    for r, p in zip(row_counts, panel_counts, strict=True):
+    for r, p in zip(*shares(rows, panels), strict=True):
         slots = np.maximum(slots, np.where((r > 0) & (p > 0), first + p * (panel + r * row), 0))
     return slots
 
 
-def choose(rows: str, panels: str, chunk: str, panelwise: str, scratch: str) -> list[str]:
-    """From the registers `rows` and `panels` to `chunk` = ceil(rows / 3) and `panelwise`, 1 if the panels are
-    to be shared and 0 otherwise.
+def choose(rows: str, panels: str, chunk: str, panelwise: str, two: str, scratch: str) -> list[str]:
+    """From the registers `rows` and `panels` to `two`, 1 if there are two panels, `panelwise`, 1 if otherwise
+    the panels are to be shared, and `chunk` = ceil(rows / 3), or ceil(2 rows / 3) if there are two panels.
     """
     return [
         f"add {panelwise}, {panels}, 2",
@@ -60,4 +64,11 @@ def choose(rows: str, panels: str, chunk: str, panelwise: str, scratch: str) -> 
         f"add {scratch}, {chunk}, 1",
         f"mul {scratch}, {scratch}, {panels}",
         f"cmpult {panelwise}, {panelwise}, {scratch}",
+        f"cmpeq {two}, {panels}, 2",
+        f"andc {panelwise}, {panelwise}, {two}",
+        f"shl {scratch}, {rows}, 1",
+        f"add {scratch}, {scratch}, 2",
+        f"mul {scratch}, {scratch}, {THIRD}",
+        f"shr {scratch}, {scratch}, 16",
+        f"movnz {chunk}, {two}, {scratch}",
     ]

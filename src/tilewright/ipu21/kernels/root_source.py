@@ -45,11 +45,13 @@ def _all(member: Member, register: str, word: int) -> list[str]:
     return [to_frame(register, index * member.words + word) for index in range(6)]
 
 
-def _pointers(member: Member, word: int, along: str) -> list[str]:
-    """Pointers of all workers from the first one's; pairs lie `along` bytes apart. Uses $m3, $m9."""
+def _pointers(member: Member, word: int, along: str, more: str) -> list[str]:
+    """Pointers of all workers from the first one's: pairs lie `along` bytes apart, the last one `more` bytes
+    further. Uses $m3, $m9.
+    """
     lines = [_back("$m3", word)]
     for pair in range(3):
-        lines += [f"add $m3, $m3, {along}"] if pair else []
+        lines += [f"add $m3, $m3, {step}" for step in ((), (along,), (along, more))[pair]]
         lines += [
             to_frame("$m3", 2 * pair * member.words + word),
             "add $m9, $m3, 16",
@@ -93,11 +95,12 @@ def _way(member: Member) -> list[str]:
     ]
 
 
-def _shares(member: Member, kept: int) -> list[str]:
+def _shares(member: Member, two: int, kept: int) -> list[str]:
     """Rows and panels of all workers and their jumps; the workers' code, from the word `kept`, to $m9.
 
     From rows $m0, panels $m1, $m2 = 1 if the panels are shared, rows of a pair $m4, the stride of own less a
-    dense panel $m8, $m7 = the rows that the pairs before took of each panel.
+    dense panel $m8, $m7 = the rows that the pairs before took of each panel; the word `two` is 1 if there are
+    two panels.
     """
     lines = [
         "shl $m5, $m2, 1",
@@ -108,7 +111,10 @@ def _shares(member: Member, kept: int) -> list[str]:
     ]
     for pair in range(3):
         first, second = 2 * pair * member.words, (2 * pair + 1) * member.words
+        # The last pair has rows of a panel of its own, if there are two.
+        again = [_back("$m9", two), "shl $m9, $m9, 16", "add $m0, $m0, $m9"] if pair == 2 else []
         lines += [
+            *again,
             "min $m3, $m4, $m0",
             "sub $m0, $m0, $m7",
             "sub $m6, $m5, $m3",
@@ -120,6 +126,7 @@ def _shares(member: Member, kept: int) -> list[str]:
             f"mul $m6, $m6, {THIRD}",
             "shr $m6, $m6, 16",
             "movnz $m6, $m2, $m1",
+            *([] if pair == 1 else [_back("$m9", two), "sub $m6, $m6, $m9"]),
             "add $m6, $m6, -1",
             "add $m3, $m3, -1",
             "shrs $m9, $m6, 31",
@@ -140,7 +147,7 @@ def _supervisor(member: Member) -> tuple[str, ...]:
     operands = {OUT: "$m2", OWN: "$m3", REMOTE: "$m4"}
     operands |= {MORE: "$m5"} if member.bias else {}
     operands |= {member.residual_word: "$m6"} if member.residual else {}
-    kept = 5 * member.words + SHARE
+    two, kept = 4 * member.words + SHARE, 5 * member.words + SHARE
     constants = []
     for index, value in enumerate(member.constants):
         constants += [f"setzi $m0, {value:#x}", *_all(member, "$m0", member.constant + index)]
@@ -153,18 +160,30 @@ def _supervisor(member: Member) -> tuple[str, ...]:
         "shl $m0, $m7, 16",
         "shr $m0, $m0, 16",
         "shr $m1, $m7, 16",
-        *choose("$m0", "$m1", "$m7", "$m2", "$m3"),
+        *choose("$m0", "$m1", "$m7", "$m2", "$m3", "$m4"),
+        to_frame("$m3", two),
         "mov $m4, $m7",
         "movnz $m4, $m2, $m0",
         f"shl $m5, $m4, {member.row_shift}",  # from pair to pair
         "mov $m6, $m5",
         "movnz $m6, $m2, $m8",
-        *_pointers(member, OWN, "$m6"),
-        *_pointers(member, OUT, "$m5"),
-        *_pointers(member, REMOTE, "$m5"),
-        *(_pointers(member, member.residual_word, "$m5") if member.residual else []),
+        # If there are two panels, from the end of the second pair's rows to the next panel.
+        "shl $m4, $m5, 1",
+        "sub $m4, $m8, $m4",
+        "mul $m4, $m4, $m3",
+        *_pointers(member, OWN, "$m6", "$m4"),
+        f"shl $m4, $m0, {member.row_shift}",
+        "shl $m3, $m5, 1",
+        "sub $m4, $m4, $m3",
+        _back("$m3", two),
+        "mul $m4, $m4, $m3",
+        *_pointers(member, OUT, "$m5", "$m4"),
+        *_pointers(member, REMOTE, "$m5", "$m4"),
+        *(_pointers(member, member.residual_word, "$m5", "$m4") if member.residual else []),
         f"shl $m6, $m2, {member.row_shift}",
-        *(_pointers(member, MORE, "$m6") if member.bias else []),
+        _back("$m4", two),
+        f"shl $m4, $m4, {member.row_shift}",
+        *(_pointers(member, MORE, "$m6", "$m4") if member.bias else []),
         # To the next panel's bias, one panel further or three.
         "shl $m6, $m6, 1",
         f"add $m6, $m6, {member.row_bytes}",
@@ -174,8 +193,10 @@ def _supervisor(member: Member) -> tuple[str, ...]:
         *_all(member, "$m3", PARTIALS),
         f"shl $m3, $m0, {member.row_shift}",
         "sub $m8, $m8, $m3",
+        "mov $m4, $m7",
+        "movnz $m4, $m2, $m0",
         "movnz $m7, $m2, $mzero",
-        *_shares(member, kept),
+        *_shares(member, two, kept),
         *launch(member.frame_bytes, member.words),
     )
 

@@ -10,6 +10,7 @@ one row16 for all rows, or from an a16 array shaped like C, which may be C itsel
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm_few as few
 from . import gemm_source, gemm_stream
-from .gemm_few import FewPanel
+from .gemm_few import FewPanel, Opening
 from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, NEAR_ROWS, ROW, W_STRIDES, ZERO, start_operand
 from .gemm_short import ShortPanel, short_start_slots
 from .gemm_source import SYMBOLS
@@ -62,13 +63,14 @@ def contract(mode: str) -> Contract:
     )
 
 
-ENTRY_STREAM, ENTRY_FEW = 138, 145
+ENTRY_STREAM, ENTRY_FEW = 290, 257
 """Supervisor cycles of a chunk outside its panels, by its rows, with call and return."""
-ENTRY_NARROW, ENTRY_SINGLE, AGAIN = 5, 6, 9
-"""More if W is not interleaved, if there is one panel, for each chunk after the first."""
+ENTRY_ADD, ENTRY_NARROW, ENTRY_SINGLE, AGAIN = 28, 5, 6, 48
+"""More if sums start from an array, if W is not interleaved, if there is one panel, for each chunk before the
+last."""
 COLUMN, LAST_COLUMN = 3, 12
 """Cycles from one column group to the next, and more to the last, with several K groups."""
-RETURN_ROWS, RETURN_COLUMNS = 19, 51
+RETURN_ROWS, RETURN_COLUMNS = 22, 26
 """Cycles of a call without rows, and of one without columns."""
 
 
@@ -94,31 +96,39 @@ def _stream_slots(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any)
     """Slots of the busiest worker of the stream."""
 
     def several(near: bool) -> Any:
-        first, middle = Panel(mode, first=True, near=near), Panel(near=near)
-        column = _slots(first, rows) + (inner - 2) * _slots(middle, rows)
-        last = (columns - 1) * _slots(Panel(mode, last=True), rows)
-        return columns * column + last + _slots(Panel(last=True, final=True), rows)
+        first = Panel(mode, first=True, near=near)
+        opening = replace(first, opening=True)
+        begin = np.where(columns == 1, _slots(replace(opening, lone=near), rows), _slots(opening, rows))
+        more = (columns - 1) * (_slots(Panel(mode, last=True), rows) + _slots(first, rows))
+        middle = columns * (inner - 2) * _slots(Panel(near=near), rows)
+        return begin + more + middle + _slots(Panel(last=True, final=True), rows)
 
-    only, only_final = Panel(mode, first=True, last=True), Panel(mode, first=True, last=True, final=True)
-    single = (columns - 1) * _slots(only, rows) + _slots(only_final, rows)
-    several_groups = np.where(all_rows <= NEAR_ROWS, several(True), several(False))
-    return gemm_stream.start_slots(mode) + np.where(inner == 1, single, several_groups)
+    only = Panel(mode, first=True, last=True)
+    only_final = replace(only, final=True)
+    single = _slots(replace(only, opening=True), rows) + _slots(only_final, rows)
+    single = single + (columns - 2) * _slots(only, rows)
+    single = np.where(columns == 1, _slots(replace(only_final, opening=True, lone=True), rows), single)
+    return np.where(inner == 1, single, np.where(all_rows <= NEAR_ROWS, several(True), several(False)))
 
 
-def _few_slots(mode: str, inner: Any, columns: Any) -> Any:
+def _few_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:
     """Slots of a worker with one or two rows."""
+    less = np.asarray(rows < WORKER_SLOTS)
 
-    def pair(first: str, second: str) -> int:
-        return FewPanel(mode, first, second).slots
+    def opening(single: bool, lone: bool) -> Any:
+        begin = Opening(mode, single, lone)
+        return begin.slots + less * few.check_slots(begin.panel)
 
-    several = pair(few.OPEN, few.MIDDLE) + (columns - 1) * (
-        pair(few.FIRST, few.MIDDLE) + pair(few.MIDDLE, few.LAST)
-    )
+    def pair(first: str, second: str) -> Any:
+        panel = FewPanel(mode, first, second)
+        return panel.slots + less * panel.stores
+
+    several = (columns - 1) * (pair(few.FIRST, few.MIDDLE) + pair(few.MIDDLE, few.LAST))
     several = several + columns * (inner - 2) * FewPanel().slots + pair(few.MIDDLE, few.FINAL)
-    single = pair(few.OPEN, few.LAST) + (columns - 2) * pair(few.FIRST, few.LAST) + pair(few.FIRST, few.FINAL)
-    single = np.where(columns == 1, pair(few.OPEN, few.FINAL), single)
-    single = single + few.few_start_slots(mode, True)
-    return np.where(inner == 1, single, several + few.few_start_slots(mode, False))
+    several = several + np.where(columns == 1, opening(False, True), opening(False, False))
+    single = (columns - 2) * pair(few.FIRST, few.LAST) + pair(few.FIRST, few.FINAL)
+    single = np.where(columns == 1, opening(True, True), single + opening(True, False))
+    return np.where(inner == 1, single, several)
 
 
 def _short_slots(mode: str, rows: Any, inner: Any, columns: Any, is_few: bool) -> Any:
@@ -137,13 +147,13 @@ def _chunk(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any, wide: 
     if survive:
         stream, few_slots = (
             _stream_slots(mode, rows, all_rows, inner, columns),
-            _few_slots(mode, inner, columns),
+            _few_slots(mode, rows, inner, columns),
         )
     else:
         stream, few_slots = (_short_slots(mode, rows, inner, columns, is_few) for is_few in (False, True))
     slots = np.where(rows <= FEW_ROWS, few_slots, stream)
     entry = np.where(rows <= FEW_ROWS, ENTRY_FEW, ENTRY_STREAM) + np.where(wide, 0, ENTRY_NARROW)
-    entry = entry + np.where(inner * columns == 1, ENTRY_SINGLE, 0)
+    entry = entry + np.where(inner * columns == 1, ENTRY_SINGLE, 0) + (ENTRY_ADD if mode == ADD else 0)
     entry = entry + np.where((inner > 1) & (columns > 1), LAST_COLUMN + COLUMN * (columns - 1), 0)
     return entry + inner * columns * _panel(0, wide) + WORKER_SLOTS * slots
 

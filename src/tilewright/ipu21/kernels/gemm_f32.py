@@ -11,6 +11,7 @@ C itself.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,11 +23,11 @@ from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm, gemm_f32_source, gemm_f32_stream
 from . import gemm_f32_short as short
-from .gemm_f32_few import FewPanel, few_start_slots
+from .gemm_f32_few import CHECK_SLOTS, FewPanel, opening_slots
 from .gemm_f32_short import SinglePanel
 from .gemm_f32_source import STREAM_CHUNK_ROWS, SYMBOLS
 from .gemm_f32_stream import StreamPanel
-from .gemm_few import FINAL, FIRST, LAST, MIDDLE, OPEN
+from .gemm_few import FINAL, FIRST, LAST, MIDDLE
 from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, ROW, W_STRIDES, ZERO, start_operand
 from .kernel import Contract, Kernel, Operand, Scalar
 
@@ -65,11 +66,13 @@ def contract(mode: str) -> Contract:
     )
 
 
-ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT = 121, 123, 138
+ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT = 254, 299, 282
 """Supervisor cycles of a chunk outside its panels, with call and return, for many and for few rows, and where
 accumulators do not survive."""
-AGAIN_STREAM, AGAIN_SHORT = 9, 14
-"""More for each chunk after the first."""
+ENTRY_ADD = 28
+"""More if sums start from an array."""
+AGAIN_STREAM, AGAIN_SHORT = 48, 58
+"""More for each chunk before the last."""
 
 
 def cycles_of(
@@ -100,12 +103,15 @@ def cycles_of(
 def _chunk(mode: str, rows: Any, inner: Any, columns: Any, wide: Any, survive: bool) -> Any:
     if survive:
         is_few = rows <= FEW_ROWS
-        slots = np.where(is_few, _few_slots(mode, inner, columns), _stream_slots(mode, rows, inner, columns))
+        slots = np.where(
+            is_few, _few_slots(mode, rows, inner, columns), _stream_slots(mode, rows, inner, columns)
+        )
         entry = np.where(is_few, ENTRY_FEW, ENTRY_STREAM)
     else:
         slots, entry = _short_slots(mode, rows, inner, columns), np.asarray(ENTRY_SHORT)
     panel = np.where(wide, 32, 64) + 1 + (RUN_LAUNCH - 1) + RUN_RELEASE
     entry = entry + np.where(wide, 0, gemm.ENTRY_NARROW)
+    entry = entry + (ENTRY_ADD if mode == ADD else 0)
     more = gemm.LAST_COLUMN + gemm.COLUMN * (columns - 1)
     entry = entry + np.where(columns > 1, more, 0)
     return entry + inner * columns * panel + WORKER_SLOTS * slots
@@ -113,19 +119,23 @@ def _chunk(mode: str, rows: Any, inner: Any, columns: Any, wide: Any, survive: b
 
 def _stream_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:
     """Slots of the busiest worker of the stream."""
-    opening = StreamPanel(mode, first=True, opening=mode == ZERO).extra_slots
-    later = StreamPanel(mode, first=True).extra_slots + StreamPanel(mode, last=True).extra_slots
-    extra = opening + (columns - 1) * later + StreamPanel(last=True, final=True).extra_slots
+    first = StreamPanel(mode, first=True)
+    opening = replace(first, opening=True)
+    begin = np.where(columns == 1, replace(opening, lone=True).extra_slots, opening.extra_slots)
+    later = first.extra_slots + StreamPanel(mode, last=True).extra_slots
+    extra = begin + (columns - 1) * later + StreamPanel(last=True, final=True).extra_slots
     extra = extra + columns * (inner - 2) * StreamPanel().extra_slots
     share = np.maximum(ceil_div(rows, WORKER_SLOTS), gemm_f32_stream.SHORTEST)
-    return gemm_f32_stream.start_slots(mode) + extra + 8 * share * inner * columns
+    return extra + 8 * share * inner * columns
 
 
-def _few_slots(mode: str, inner: Any, columns: Any) -> Any:
+def _few_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:
     """Slots of a worker with one or two rows."""
-    later = FewPanel(mode, FIRST).slots + FewPanel(mode, MIDDLE, LAST).slots
-    slots = FewPanel(mode, OPEN).slots + (columns - 1) * later + FewPanel(ZERO, MIDDLE, FINAL).slots
-    return few_start_slots(mode) + slots + columns * (inner - 2) * FewPanel().slots
+    less = np.asarray(rows < WORKER_SLOTS)
+    later = FewPanel(mode, FIRST).slots + FewPanel(mode, MIDDLE, LAST).slots + 2 * less
+    slots = (columns - 1) * later + FewPanel(ZERO, MIDDLE, FINAL).slots + less
+    slots = slots + np.where(columns == 1, opening_slots(mode, True), opening_slots(mode, False))
+    return slots + CHECK_SLOTS * less + columns * (inner - 2) * FewPanel().slots
 
 
 def _short_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:

@@ -24,12 +24,11 @@ from functools import cache
 
 from .gemm_f32_rounds import RESULT, amp, fill, x_of
 from .gemm_few import FIRST, LAST, MIDDLE, OPEN
-from .gemm_frame import ADD, FRAME_START, GROUP, ROW, ZERO, few_routine, share_lines, variant
+from .gemm_frame import ADD, BLOCKS, ROW, ZERO, few_routine, from_block, from_frame, share_lines, source_line
 from .text import bundle, count_instructions
 
-ROWS, EIGHTFOLD, ALL = range(3)
-"""The words that depend on n: n, eight times the rows a worker does (at least one), and words of A, which
-does not."""
+ROWS, BETWEEN_ROWS, NEXT_GROUP, BOTH_STEPS, FIRST_GROUP, RESULT_STEP, COLUMN = range(7)
+"""The words of a worker's block, for $m3, $m6, $m7, $m2, $m8, $m10, $m11."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +44,23 @@ class FewPanel:
         return f".Lgemm_f32_few_{self.mode}_{self.first}_{self.second}"
 
     @property
+    def stores(self) -> bool:
+        """It stores results."""
+        return self.first == FIRST or self.second != MIDDLE
+
+    @property
     def slots(self) -> int:
-        """Issue slots of a worker with rows."""
+        """Issue slots of a worker where all have rows."""
         return _slots(self)
 
 
 @cache
 def _slots(panel: FewPanel) -> int:
-    return count_instructions(few_lines(panel))
+    return count_instructions(few_lines(panel)) - panel.stores
 
 
 def few_lines(panel: FewPanel) -> list[str]:
     """The worker routine of one panel kind, from its label on."""
-    stores = panel.first == FIRST or panel.second != MIDDLE
     start = {ZERO: "", ROW: "1", ADD: "$m11"}[panel.mode]
     first = _ring(0) if panel.first == MIDDLE else _exchange(0, start, "$m11" if panel.first == FIRST else "")
     if panel.second == MIDDLE:
@@ -66,7 +69,7 @@ def few_lines(panel: FewPanel) -> list[str]:
         second = _exchange(1, {ZERO: "", ROW: "-7", ADD: "$m10"}[panel.mode], "$m10")
     else:
         second = [*_exchange(1, "", "$m10", ahead=False), *_drain()]
-    return few_routine(panel.label, [*first, *second], stores=stores)
+    return few_routine(panel.label, [*first, *second], stores=panel.stores)
 
 
 def _input(half: int, p: int, onward: str) -> str:
@@ -118,41 +121,44 @@ def _drain() -> list[str]:
     return [*(bundle(store if p else "nop", amp("$azero", "$azeros", p)) for p in range(8)), store]
 
 
-def few_start_lines(mode: str) -> list[str]:
-    """Worker code at the start of a call: registers, first input word, row 0's partials, first panel."""
-    leave = f".Lgemm_f32_few_{mode}_none"
-    start = [f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"]
-    begin = [
-        *share_lines(limited=True),
-        "add $m4, $m4, $m0",
-        "add $m5, $m5, $m0",
-        f"ld32 $m11, $mvertex_base, $mzero, {GROUP}",
-        variant(6, EIGHTFOLD),
-        variant(8, ALL),
-        variant(3, ROWS),
-        *(start if mode != ZERO else []),
-        *(["add $m9, $m9, $m0", "add $m9, $m9, $m0"] if mode == ADD else []),
-        "ld64step $a6:7, $mzero, $m4+=, 1",
-        f"brz $m3, {leave}",
-        "sub $m7, 9, $m6",
-        "shr $m11, $m11, 2",  # 8 R
-        "sub $m11, $m11, $m6",
-        "add $m11, $m11, 1",
-        "add $m2, $m7, $m11",
-        "sub $m8, $m11, $m8",
-        "add $m10, $m6, -15",
-        "add $m6, $m6, -11",
-    ]
-    if mode == ROW:
-        begin += fill("$m9", True, 0)
+CHECK_SLOTS = 2
+"""More of an opening where workers may be without rows; 1 of a panel that stores."""
+
+
+def opening_label(mode: str, lone: bool) -> str:
+    return f".Lgemm_f32_few_opening_{mode}{'_lone' if lone else ''}"
+
+
+def opening_lines(mode: str, lone: bool) -> list[str]:
+    """Worker code at the start of a call: registers, first input word, row 0's partials, first panel.
+
+    Where no worker is without rows, calls begin at the label that ends in `_all`.
+
+    Args:
+        lone: there is one column group.
+    """
+    label = opening_label(mode, lone)
+    words = [(6, BETWEEN_ROWS), (7, NEXT_GROUP), (2, BOTH_STEPS), (10, RESULT_STEP)]
+    words += [] if lone else [(8, FIRST_GROUP), (11, COLUMN)]
+    lines = fill("$m9", True, 0, "ld64step $a6:7, $mzero, $m4+=, 1")
+    if mode == ZERO:
+        lines = ["ld64step $a6:7, $mzero, $m4+=, 1"]
     elif mode == ADD:
-        begin += [line.replace("+=, -7", "+=, $m10") for line in fill("$m9", True, 0)]
-    idle = ["add $m2, $mzero, -6", "add $m6, $mzero, -3", "mov $m7, $m6", "exitz $m15"]
-    return [*begin, *few_lines(FewPanel(mode, OPEN)), f"{leave}:", *idle]
+        lines = [line.replace("+=, -7", "+=, $m10") for line in lines]
+    return [
+        f"{label}:",
+        from_frame("$m11", BLOCKS),
+        from_block("$m3", ROWS, "$m11"),
+        f"{label}_all:",
+        *share_lines("$m11"),
+        *source_line(mode, block="$m11"),
+        *(from_block(f"$m{register}", word, "$m11") for register, word in words),
+        *lines,
+        *few_lines(FewPanel(mode, OPEN))[1:],
+    ]
 
 
 @cache
-def few_start_slots(mode: str) -> int:
-    """Issue slots of a call before its first panel."""
-    lines = few_start_lines(mode)
-    return lines.index(f"{FewPanel(mode, OPEN).label}:")
+def opening_slots(mode: str, lone: bool) -> int:
+    """Issue slots of a worker where all have rows."""
+    return count_instructions(opening_lines(mode, lone)) - CHECK_SLOTS

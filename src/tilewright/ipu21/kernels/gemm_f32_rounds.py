@@ -35,12 +35,16 @@ def x_of(t: int) -> str:
     return "$a6" if t % 2 == 0 else "$a7"
 
 
-def fill(pointer: str, around: bool, ahead: int) -> list[str]:
-    """Push row 0's partials, load `ahead` further words; `around`: those of one row over again."""
+def fill(pointer: str, around: bool, ahead: int, last: str = "nop") -> list[str]:
+    """Push row 0's partials, load `ahead` further words; `around`: those of one row over again.
+
+    Args:
+        last: goes along with the last push if nothing is loaded ahead.
+    """
     lines = []
     for word in range(9 + max(ahead - 1, 0)):
         step = -7 if word == 7 and around else 1
-        load = f"ld64step {partial_pair(word)}, $mzero, {pointer}+=, {step}" if word < 8 + ahead else "nop"
+        load = f"ld64step {partial_pair(word)}, $mzero, {pointer}+=, {step}" if word < 8 + ahead else last
         pushed = push(partial_pair(word - 1), word - 1) if 0 < word < 9 else ""
         lines.append(bundle(load, pushed) if pushed else load)
     return lines

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from .gemm_f32_rounds import RESULT, ROW_BYTES, amp, fill, partial_pair, push, x_of
-from .gemm_frame import ADD, CHUNK_ROWS, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
-from .gemm_stream import FIRST_GROUP, NEXT_GROUP, REPEATS
+from .gemm_frame import ADD, CHUNK_ROWS, ROW, ZERO, from_block, share_lines, source_line
+from .gemm_stream import COLUMN, FIRST_GROUP, NEXT_GROUP, REPEATS
 from .text import bundle, worker
 
 FIRST_STEP = 24
@@ -177,22 +177,16 @@ def _moves(t: int, loads: bool, partial: int) -> str:
 
 def start_lines(mode: str) -> list[str]:
     """Worker code at the start of a call, before its first panel."""
-    start = [f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"]
+    words = ((6, NEXT_GROUP), (7, FIRST_GROUP), (3, REPEATS), (8, COLUMN))
     return [
-        *share_lines(limited=False),
-        "add $m4, $m4, $m0",
-        "add $m5, $m5, $m0",
-        variant(6, NEXT_GROUP),
-        variant(7, FIRST_GROUP),
-        variant(3, REPEATS),
-        f"ld32 $m8, $mvertex_base, $mzero, {GROUP}",
+        *share_lines(),
+        *(from_block(f"$m{register}", word) for register, word in words),
         "sub $m7, $m7, $m6",
         "add $m8, $m8, $m8",
         "add $m7, $m7, $m8",
         "add $m7, $m7, -40",
         f"setzi $m6, {FIRST_STEP}",
-        *(start if mode != ZERO else []),
-        *(["add $m9, $m9, $m0", "add $m9, $m9, $m0"] if mode == ADD else []),
+        *source_line(mode),
         f"setzi $m11, {STRIDES:#x}",
     ]
 
@@ -202,7 +196,7 @@ def short_tables(mode: str) -> list[str]:
     first, middle, last = (
         SinglePanel(mode, *ends).label for ends in ((True, False), (False, False), (False, True))
     )
-    several = [f".Lgemm_f32_start_{mode}", "0", first, middle, last, last]
+    several = [*[f".Lgemm_f32_start_{mode}"] * 2, first, middle, last, last]
     return [str(ROW_BYTES * CHUNK_ROWS if mode == ADD else 0), *several, *several]
 
 

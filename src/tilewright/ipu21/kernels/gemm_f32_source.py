@@ -5,24 +5,14 @@ from __future__ import annotations
 from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm_f32_few as few
 from . import gemm_f32_stream as stream
-from .gemm_f32_few import FewPanel, few_lines, few_start_lines
+from .gemm_f32_few import FewPanel, few_lines, opening_label, opening_lines
 from .gemm_f32_rounds import ROW_BYTES
 from .gemm_f32_short import short_routines, short_tables
-from .gemm_f32_stream import StreamPanel, panel_lines, start_lines
+from .gemm_f32_stream import StreamPanel, panel_lines
 from .gemm_few import FINAL, FIRST, LAST, MIDDLE
-from .gemm_frame import (
-    ADD,
-    CHUNK_ROWS,
-    FEW_ROWS,
-    LARGER,
-    LIMIT,
-    MORE_BYTES,
-    Q_BYTES,
-    ROW,
-    SMALLER,
-    ZERO,
-)
-from .gemm_source import Family, family_source, stream_frame
+from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, LARGER, ROW, SMALLER, ZERO
+from .gemm_prologue import INNER_MASK, both, stream_frame
+from .gemm_source import Family, family_source
 from .gemm_tables import TABLE_BYTES
 from .supervisor import to_frame
 from .text import worker
@@ -32,24 +22,23 @@ STREAM_CHUNK_ROWS = 384
 """Most rows at a time of the stream: the way back over a worker's 64 rows of C, in words, fits a field."""
 
 
-_SHARES = (
-    "shl %fewer, %q, 5",
-    to_frame("%fewer", Q_BYTES),
-    "mul %six, %fewer, 6",
-    "sub %more, %rows, %six",
-    to_frame("%more", MORE_BYTES),
-)
-
-
 def _stream_frame() -> list[str]:
     """What the workers of the stream need; the first table is theirs."""
     return [
-        *_SHARES,
         "shl %wide, %q, 6",
         f"sub %step, {ROW_BYTES}, %wide",  # from behind the last row of an even K group to the first of odd
         to_frame("%step", SMALLER + stream.STEP),
         f"add %step_too, %step, -{ROW_BYTES}",
         to_frame("%step_too", LARGER + stream.STEP),
+        "add %column, $m1, $m1",
+        *both("%column", stream.COLUMN),
+        # Twice the step, and 64(R - 1).
+        f"add %column, %column, -{ROW_BYTES}",
+        "add %both, %step, %step",
+        "add %both, %both, %column",
+        to_frame("%both", SMALLER + stream.BOTH_STEPS),
+        f"add %both_too, %both, -{2 * ROW_BYTES}",
+        to_frame("%both_too", LARGER + stream.BOTH_STEPS),
         "add %repeats, %q, -2",
         to_frame("%repeats", LARGER + stream.REPEATS),
         "add %repeats_too, %q, -3",
@@ -72,49 +61,77 @@ def _stream_frame() -> list[str]:
         "sub %turn, %turn, %less",  # f2 = -3, without a borrow
         "add %away, %away, %turn",
         to_frame("%away", SMALLER + stream.AWAY),
+        # From word 10 to word 19, or 11 if the second row is done twice, of the next column.
+        f"add %next, %column, {ROW_BYTES + 72}",
+        to_frame("%next", LARGER + stream.NEXT_START),
+        "shl %row, %twice, 6",
+        "sub %next, %next, %row",
+        to_frame("%next", SMALLER + stream.NEXT_START),
     ]
 
 
 def _few_frame() -> list[str]:
-    """The same for few rows; the second table is theirs."""
-    return [
-        *_SHARES,
+    """The same for few rows; the second table is theirs, and the third where workers are without rows."""
+    lines = [
+        f"and %all, $m7, {INNER_MASK:#x}",
+        "mul %all, %all, $m1",
+        "shr %all, %all, 3",
+        "shr %column, $m1, 2",
+        "add %column, %column, 1",
         "cmpult %none, %q, 1",
-        "shl %below, %none, 5",
-        "sub %limit, %more, %below",
-        to_frame("%limit", LIMIT),
-        "shr %words, %all, 3",
-        to_frame("%words", SMALLER + few.ALL),
-        to_frame("%words", LARGER + few.ALL),
-        to_frame("%q", SMALLER + few.ROWS),
         "add %q_more, %q, 1",
+        to_frame("%q", SMALLER + few.ROWS),
         to_frame("%q_more", LARGER + few.ROWS),
-        "shl %eightfold, %q_more, 3",
-        to_frame("%eightfold", LARGER + few.EIGHTFOLD),
-        "add %done, %q, %none",
-        "shl %done, %done, 3",
-        to_frame("%done", SMALLER + few.EIGHTFOLD),
-        f"add $m0, $m0, {TABLE_BYTES}",
+    ]
+    lines.append("max %done, %q, 1")  # a worker without rows does one, and stores nothing
+    for place, rows in ((LARGER, "%q_more"), (SMALLER, "%done")):
+        lines += [
+            f"shl %eight{place}, {rows}, 3",  # the words of C a worker does
+            f"sub %next{place}, 9, %eight{place}",
+            f"sub %column{place}, %column, %eight{place}",
+            to_frame(f"%column{place}", place + few.COLUMN),
+            f"sub %first{place}, %column{place}, %all",
+            to_frame(f"%first{place}", place + few.FIRST_GROUP),
+            f"add %result{place}, %eight{place}, -15",
+            to_frame(f"%result{place}", place + few.RESULT_STEP),
+            f"add %between{place}, %eight{place}, -11",
+            f"add %both{place}, %next{place}, %column{place}",
+        ]
+        if place == SMALLER:
+            # Without rows, it stays where it is.
+            lines += [
+                "add %still, $mzero, -3",
+                f"movnz %next{place}, %none, %still",
+                "add %still, %still, %still",
+                f"movnz %both{place}, %none, %still",
+            ]
+        lines += [
+            to_frame(f"%between{place}", place + few.BETWEEN_ROWS),
+            to_frame(f"%next{place}", place + few.NEXT_GROUP),
+            to_frame(f"%both{place}", place + few.BOTH_STEPS),
+        ]
+    return [
+        *lines,
+        f"mul %table, %none, {TABLE_BYTES}",
+        f"add %table, %table, {TABLE_BYTES}",
+        "add $m0, $m0, %table",
     ]
 
 
-def _opening(mode: str) -> StreamPanel:
-    return StreamPanel(mode, first=True, opening=mode == ZERO)
+def _openings(mode: str) -> list[StreamPanel]:
+    """A call's first panel if there are several column groups, and if there is one."""
+    return [StreamPanel(mode, first=True, opening=True, lone=lone) for lone in (False, True)]
 
 
 def _tables(mode: str) -> list[str]:
-    def pair(first: str, second: str) -> str:
-        return FewPanel(mode, first, second).label
-
     first, last = StreamPanel(mode, first=True), StreamPanel(mode, last=True)
-    final, few_final = StreamPanel(last=True, final=True), FewPanel(ZERO, MIDDLE, FINAL)
-    panels = [first.label, StreamPanel().label, last.label, final.label]
-    few_panels = [pair(FIRST, MIDDLE), FewPanel().label, pair(MIDDLE, LAST), few_final.label]
-    return [
-        str(ROW_BYTES * STREAM_CHUNK_ROWS if mode == ADD else 0),
-        *(f".Lgemm_f32_start_{mode}", "0", *panels),
-        *(f".Lgemm_f32_few_start_{mode}", "0", *few_panels),
-    ]
+    panels = [*_openings(mode), first, StreamPanel(), last, StreamPanel(last=True, final=True)]
+    words = [str(ROW_BYTES * STREAM_CHUNK_ROWS if mode == ADD else 0), *(panel.label for panel in panels)]
+    for stores in ("_all", ""):
+        words += [opening_label(mode, lone) + stores for lone in (False, True)]
+        words += [FewPanel(mode, FIRST, MIDDLE).label + stores, FewPanel().label]
+        words += [FewPanel(mode, MIDDLE, LAST).label + stores, FewPanel(ZERO, MIDDLE, FINAL).label + stores]
+    return words
 
 
 def _routine(lines: list[str]) -> list[str]:
@@ -123,12 +140,10 @@ def _routine(lines: list[str]) -> list[str]:
 
 def _routines(mode: str) -> list[str]:
     """All worker routines that only this start mode uses."""
-    opening, first = _opening(mode), StreamPanel(mode, first=True)
+    panels = [*_openings(mode), StreamPanel(mode, first=True), StreamPanel(mode, last=True)]
     return [
-        *worker(f".Lgemm_f32_start_{mode}", [*start_lines(mode), *panel_lines(opening)]),
-        *(_routine(panel_lines(first)) if first != opening else []),
-        *_routine(panel_lines(StreamPanel(mode, last=True))),
-        *worker(f".Lgemm_f32_few_start_{mode}", few_start_lines(mode)),
+        *(line for panel in panels for line in _routine(panel_lines(panel))),
+        *(line for lone in (False, True) for line in _routine(opening_lines(mode, lone))),
         *_routine(few_lines(FewPanel(mode, FIRST))),
         *_routine(few_lines(FewPanel(mode, MIDDLE, LAST))),
     ]

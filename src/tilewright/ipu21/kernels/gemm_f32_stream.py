@@ -13,11 +13,9 @@ Pointers wrap at the panel's end, each at its own time: the store after t = 8, t
 the input after t = 8n - 3. The repeated body runs from t = 9 to t = 8n - 16, n - 3 times, and the stream
 needs three rows; a worker with two does its second one twice.
 
-Until the first panel of a call moves the store pointer (after nine stores), stale registers go to the
-worker's own rows of C, which are stored again with their results; a start array in the same place has been
-read there. Where sums start from zeros, no partials are loaded for the first panel of a column group: then
-the first packed pointer is the input's up to the partials of the next panel. Other partials that nobody needs
-are loaded from the column before, and zeros are pushed.
+The first panel of a call has no results to store at first. Where sums start from zeros, no partials are
+loaded for the first panel of a column group: then the first packed pointer is the input's up to the partials
+of the next panel. Other partials that nobody needs are loaded from the column before, and zeros are pushed.
 
 Worker registers, kept from panel to panel:
     $m0:1 packed partial, input and store pointers      $m3 n - 3, at least 0
@@ -29,6 +27,7 @@ Worker registers, kept from panel to panel:
 With a start row: $m9 its word 3 in this column group, $m10 from its end there to C.
 With a start array: $m9 its word 19 (or 11) in this column, $m10 from C to it.
 From zeros: $m10 mask of an address.
+Those of $m4, $m5, $m8, $m9 that only further column groups need are not set where there is one.
 Pairs: $a0:1, $a4:5 partials loaded in even and odd bundles, $a2:3 results, $a6:7 input.
 """
 
@@ -38,13 +37,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from .gemm_f32_rounds import RESULT, ROW_BYTES, amp, fill, partial_pair, x_of
-from .gemm_frame import ADD, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
+from .gemm_frame import ADD, ROW, ZERO, from_block, share_lines, source_line
 from .text import bundle, count_instructions
 
 SHORTEST = 3
 """Rows a worker does at least."""
-STRIDES, REPEATS, AWAY, STEP = range(4)
-"""The words that depend on n."""
+STRIDES, REPEATS, AWAY, STEP, BOTH_STEPS, COLUMN, NEXT_START = range(7)
+"""The words of a worker's block; `NEXT_START`: step from word 10 of a start array's row 0 to $m9 of the next
+column."""
 NEXT, WRAP, ALONG, REPLACE = range(4)
 """Selectors of a paced access: next word, back over a column, next row of A; and the third field."""
 _USUAL, _AWAY = "$m2", "$m7"
@@ -54,17 +54,23 @@ INPUT_AHEAD = 72
 
 @dataclass(frozen=True)
 class StreamPanel:
-    """One worker routine. `first`, `last`: of a column group; `opening`, `final`: of the call, too."""
+    """One worker routine.
+
+    Attributes:
+        first, last: of a column group. opening, final: of the call, too.
+        lone: of an opening one, there is no other column group.
+    """
 
     mode: str = ZERO
     first: bool = False
     last: bool = False
     opening: bool = False
     final: bool = False
+    lone: bool = False
 
     @property
     def label(self) -> str:
-        kinds = [name for name in ("opening", "first", "last", "final") if getattr(self, name)]
+        kinds = [name for name in ("opening", "lone", "first", "last", "final") if getattr(self, name)]
         return "_".join([".Lgemm_f32_stream", self.mode, *(kinds or ["middle"])])
 
     @property
@@ -86,11 +92,13 @@ def panel_lines(panel: StreamPanel) -> list[str]:
     more = not panel.final and not (panel.last and panel.mode == ZERO)
     """Partials are pushed for the next panel."""
     lines = [f"{panel.label}:"]
+    lines += _start_lines(panel) if panel.opening else []
     for t in range(9):
         lines.append(
-            row_bundle(
+            _open_bundle(t, own, REPLACE if t == 5 and not cycling else NEXT)
+            if panel.opening
+            else row_bundle(
                 t,
-                loads=not (from_zero and panel.opening),
                 pushes=own,
                 partial=REPLACE if t == 5 and not cycling else NEXT,
                 store=REPLACE if t == 0 else WRAP if t == 8 and not panel.first else NEXT,
@@ -98,8 +106,10 @@ def panel_lines(panel: StreamPanel) -> list[str]:
         )
         if t == 5 and cycling:
             lines.append(f"add $m0, $m0, -{ROW_BYTES}")
-    if panel.first:
+    if panel.first and not panel.opening:
         lines += _next_column(panel)
+    elif from_zero:
+        lines += ["tapack $m0:1, $m4, $m5, $m5", *([] if panel.lone else ["add $m5, $m5, $m8"])]
     lines.append(bundle("rpt $m3, 7"))
     for t in (1, 2, 3, 4, 5, 6, 7, 0):
         around = cycling and t == 5
@@ -155,6 +165,23 @@ def row_bundle(
     return bundle(main, amp(x_of(t), pair if pushes else "$azeros", t))
 
 
+def _open_bundle(t: int, own: bool, partial: int) -> str:
+    """Bundle t of a call's first row, of which nothing is stored; `own`: partials are loaded and pushed.
+
+    Without them, the input comes by a pointer of its own.
+    """
+    if own:
+        pair = partial_pair(t)
+        if t % 2 == 0:
+            main = f"ld2x64pace {pair}, $azeros, $m0:1+=, $mzero, {WRAP << 2:#06b}"
+        else:
+            onward = ALONG if t % 8 == 5 else NEXT
+            main = f"ld2x64pace {pair}, $a6:7, $m0:1+=, {_USUAL}, {partial | onward << 2:#06b}"
+        return bundle(main, amp(x_of(t), pair, t))
+    main = f"ld64step $a6:7, $mzero, $m4+=, {5 if t == 5 else 1}" if t % 2 else "nop"
+    return bundle(main, amp(x_of(t), "$azeros", t))
+
+
 def _store(selector: int) -> str:
     return f"st64pace {RESULT}, $m0:1+=, {_USUAL}, {selector}"
 
@@ -201,43 +228,20 @@ def _drain() -> list[str]:
     return [*lines, _store(NEXT)]
 
 
-def start_lines(mode: str) -> list[str]:
-    """Worker code at the start of a call, before its first panel."""
-    start = f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"
-    before = {
-        ZERO: ["setzi $m10, 0xfffff"],
-        ROW: [start, "sub $m10, $m5, $m9", f"add $m10, $m10, -{ROW_BYTES}", *fill("$m9", True, 2)],
-        ADD: [start, "add $m9, $m9, $m0", "add $m9, $m9, $m0", "sub $m10, $m9, $m5", *fill("$m9", False, 2)],
-    }[mode]
-    behind = {
-        ZERO: [],
-        ROW: ["add $m9, $m9, 8"],  # from word 2 to word 3
-        # From word 10 to word 19, or 11 if the second row is done twice: then the sign of $m2 is set.
-        ADD: ["shr $m11, $m2, 25", f"and $m11, $m11, {ROW_BYTES}", "sub $m9, $m9, $m11", "add $m9, $m9, 72"],
-    }[mode]
-    return [
-        *share_lines(limited=False),
-        "add $m4, $m4, $m0",
-        "add $m5, $m5, $m0",
-        variant(2, STRIDES),
-        variant(6, STEP),
-        variant(7, AWAY),
-        variant(3, REPEATS),
-        f"ld32 $m8, $mvertex_base, $mzero, {GROUP}",
-        "ld64step $a6:7, $mzero, $m4+=, 1",
-        *before,
-        "add $m0, $m5, 56",
-        f"tapack $m0:1, {'$m4, $m5' if mode == ZERO else '$m9, $m4'}, $m0",
-        *behind,
-        f"add $m4, $m4, {INPUT_AHEAD - 8}",
-        "add $m8, $m8, $m8",
-        "add $m11, $m6, $m6",
-        "add $m11, $m11, $m8",
-        f"add $m11, $m11, -{ROW_BYTES}",
-    ]
-
-
-@cache
-def start_slots(mode: str) -> int:
-    """Issue slots of a call before its first panel."""
-    return len(start_lines(mode))
+def _start_lines(panel: StreamPanel) -> list[str]:
+    """Worker code at the start of a call, up to its first bundle."""
+    mode, more = panel.mode, not panel.lone
+    words = [(2, STRIDES), (3, REPEATS), (7, AWAY)] + ([(8, COLUMN)] if more else [])
+    loads = [from_block(f"$m{register}", word, "$m11") for register, word in words]
+    last = [from_block("$m6", STEP, "$m11"), from_block("$m11", BOTH_STEPS, "$m11")]
+    begin = [*share_lines("$m11"), *source_line(mode, block="$m11"), "ld64step $a6:7, $mzero, $m4+=, 1"]
+    if mode == ZERO:
+        return [*begin, *loads, *last, "setzi $m10, 0xfffff"]
+    away = ["sub $m10, $m5, $m9", f"add $m10, $m10, -{ROW_BYTES}"] if mode == ROW else ["sub $m10, $m9, $m5"]
+    pointers = "tapack $m0:1, $m9, $m4, $m5"
+    onward = [f"add $m4, $m4, {INPUT_AHEAD - 8}", "add $m5, $m5, $m8"] if more else []
+    if more and mode == ROW:
+        onward.append(f"add $m9, $m9, {8 + ROW_BYTES}")  # from word 2 to word 3 of the next column's row
+    elif more:
+        onward += [from_block("$m6", NEXT_START, "$m11"), "add $m9, $m9, $m6"]
+    return [*begin, *away, *fill("$m9", mode == ROW, 2), *loads, pointers, *onward, *last]

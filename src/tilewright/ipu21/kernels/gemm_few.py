@@ -24,11 +24,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from .gemm_frame import ADD, CHOICE, FRAME_START, ROW, ZERO, few_routine, share_lines, variant
+from .gemm_frame import ADD, BLOCKS, ROW, ZERO, few_routine, from_block, from_frame, share_lines, source_line
 from .text import bundle, count_instructions
 
-BETWEEN_ROWS, NEXT_GROUP, FIRST_GROUP, ROWS = range(4)
-"""The words that depend on n."""
+BETWEEN_ROWS, NEXT_GROUP, FIRST_GROUP, ROWS, COLUMN = range(5)
+"""The words of a worker's block; `COLUMN`, bytes from column to column, is for `gemm_short`."""
 
 OPEN, FIRST, MIDDLE, LAST, FINAL = "open", "first", "middle", "last", "final"
 _RING, _START_WORD = "$a4:5", "$a6:7"
@@ -59,20 +59,24 @@ class FewPanel:
         return f".Lgemm_few_{self.mode}_{self.first}_{self.second}"
 
     @property
+    def stores(self) -> bool:
+        """It stores results."""
+        return self.first == FIRST or self.second != MIDDLE
+
+    @property
     def slots(self) -> int:
-        """Issue slots of a worker with rows."""
+        """Issue slots of a worker where all have rows."""
         return _slots(self)
 
 
 @cache
 def _slots(panel: FewPanel) -> int:
-    return count_instructions(few_lines(panel))
+    return count_instructions(few_lines(panel)) - panel.stores
 
 
 def few_lines(panel: FewPanel) -> list[str]:
     """The worker routine of one panel kind, from its label on."""
-    stores = panel.first == FIRST or panel.second != MIDDLE
-    return few_routine(panel.label, [*_first_half(panel), *_second_half(panel)], stores=stores)
+    return few_routine(panel.label, [*_first_half(panel), *_second_half(panel)], stores=panel.stores)
 
 
 def _first_half(panel: FewPanel) -> list[str]:
@@ -152,38 +156,66 @@ def amp(x: str, pushed: str, phase: int) -> str:
     return f"f16v4hihov4amp {_RING}, {x}, {pushed}, TAMP_F16V4_E4_P{phase}"
 
 
-def few_start_lines(mode: str, single: bool) -> list[str]:
-    """Worker code at the start of a call: registers, first input word, row 0's partials.
+@dataclass(frozen=True)
+class Opening:
+    """The routine that begins a call. `single`: there is one K group, `lone`: one column group."""
 
-    Args:
-        single: there is one K group. Then it goes to the panel that is first and last of the call if the
-            frame's `CHOICE` is 0; otherwise, and with several K groups, it falls into the first panel.
-    """
-    leave = f".Lgemm_few_{mode}_none{int(single)}"
-    choice = [f"ld32 $m11, $mvertex_base, $mzero, {CHOICE}"] if single else []
-    lines = [
-        *share_lines(limited=True),
-        variant(6, BETWEEN_ROWS),
-        variant(7, NEXT_GROUP),
-        variant(8, FIRST_GROUP),
-        variant(3, ROWS),
-        *([f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"] if mode != ZERO else []),
-        *(["add $m9, $m9, $m0"] if mode == ADD else []),
-        "ld64step $a0:1, $mzero, $m4+=, 1",
-        f"brz $m3, {leave}",
-    ]
-    if mode == ZERO:
-        lines += choice
-    else:
-        lines += fill(choice[0] if single else "nop", "-3" if mode == ROW else "$m6")
-    if single:
-        lines.append(f"brz $m11, {FewPanel(mode, OPEN, FINAL).label}")
-    first = few_lines(FewPanel(mode, OPEN, LAST if single else MIDDLE))
-    return [*lines, *first, f"{leave}:", "exitz $m15"]
+    mode: str
+    single: bool
+    lone: bool
+
+    @property
+    def label(self) -> str:
+        kinds = [name for name in ("single", "lone") if getattr(self, name)]
+        return "_".join([".Lgemm_few_opening", self.mode, *kinds])
+
+    @property
+    def panel(self) -> FewPanel:
+        second = (FINAL if self.lone else LAST) if self.single else MIDDLE
+        return FewPanel(self.mode, OPEN, second)
+
+    @property
+    def slots(self) -> int:
+        """Issue slots of a worker where all have rows."""
+        return _opening_slots(self)
+
+
+def check_slots(panel: FewPanel) -> int:
+    """More slots of a call's opening where workers may be without rows; 1 of a later panel that stores."""
+    return 2 + panel.stores
 
 
 @cache
-def few_start_slots(mode: str, single: bool) -> int:
-    """Issue slots of a call before its first panel."""
-    first = FewPanel(mode, OPEN, LAST if single else MIDDLE)
-    return count_instructions(few_start_lines(mode, single)) - first.slots - 1
+def _opening_slots(opening: Opening) -> int:
+    return count_instructions(opening_lines(opening)) - check_slots(opening.panel)
+
+
+def opening_lines(opening: Opening) -> list[str]:
+    """Registers, first input word, row 0's partials, and the first panel.
+
+    Where no worker is without rows, calls begin at the label that ends in `_all`.
+    """
+    label, mode, panel = opening.label, opening.mode, opening.panel
+    leave = f"{label}_exit"
+    steps = [from_block("$m6", BETWEEN_ROWS)]
+    if not (opening.single and opening.lone):
+        steps.append(from_block("$m7", NEXT_GROUP))
+    if not opening.lone:
+        steps.append(from_block("$m8", FIRST_GROUP))
+    first_word = "ld64step $a0:1, $mzero, $m4+=, 1"
+    started = fill(first_word, "-3" if mode == ROW else "$m6")
+    return [
+        f"{label}:",
+        from_frame("$m10", BLOCKS),
+        from_block("$m3", ROWS),
+        *([f"brz $m3, {leave}"] if panel.stores else []),
+        f"{label}_all:",
+        *share_lines(),
+        *source_line(mode),
+        *steps,
+        *([first_word] if mode == ZERO else started),
+        *_first_half(panel),
+        *_second_half(panel),
+        f"{leave}:",
+        "exitz $m15",
+    ]

@@ -2,14 +2,16 @@
 leaves to its workers.
 
 A call works on chunks of up to `CHUNK_ROWS` rows. Rows of a chunk are shared evenly, the first workers have
-one more; `n` is a worker's number of rows. Everything that depends on n is in the frame twice, for the
-smaller and for the larger n.
+one more; `n` is a worker's number of rows. What depends on the worker is in the frame six times, and each
+worker's base is a word behind that of the one before. What depends on n is there twice, for the smaller and
+for the larger n, and each worker finds where its own is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..machine.timing import WORKER_SLOTS
 from .kernel import Operand, Scalar
 from .text import bundle
 
@@ -39,57 +41,66 @@ FEW_ROWS = 12
 NEAR_ROWS = 152
 """Most rows in memory for which the way to the next K group fits a stride field."""
 
-FRAME_BYTES = 96
-Q_BYTES, MORE_BYTES, LIMIT, FRAME_A, FRAME_C, FRAME_START, GROUP, CHOICE = range(8)
-"""Words: bytes of the fewer rows a worker has; 32 x workers that have one more; the same, but a row below
-the last for workers without rows; operands; bytes of a K group; 0 for the
-other one of two panels a call may begin with."""
-SMALLER, LARGER = 8, 12
-"""First of four words for each n."""
-FINAL, LEFT, SHAPE, TABLE, W_INNER, W_FIRST, W_STRIDE, RETURN = range(16, 24)
-"""The supervisor's own words."""
-VARIANT_SHIFT = 4
+CHUNK_C, CHUNK_A, CHUNK_START, GROUP, TABLES, LEFT, RETURN, CHUNK_SHAPE = range(8)
+"""Words that a next chunk needs: operands, bytes of a K group, the tables, rows left, where the call returns
+to, K groups and column groups. A call's last chunk leaves them out."""
+STARTS, BLOCKS, ROWS_OF_A, ROWS_OF_C = range(8, 32, 6)
+"""First of six words, one per worker: its rows in the array where sums start (`ADD` only), where its block is
+(see `block_offset`), its rows in A and C."""
+LARGER, SMALLER = 32, 40
+"""Blocks of `BLOCK_BYTES` with what depends on n."""
+BLOCK_BYTES = 32
+SOURCE = 7
+"""Word of a block: the row where sums start."""
+W_FIRST, W_INNER, W_STRIDE, SHAPE, FINAL, GO = range(48, 54)
+"""The supervisor's own words; `FINAL`: entry of the last panel, `GO`: where a chunk's end leads."""
+FRAME_BYTES = 216
+BASE_STEP = 1
+"""Words from one worker's base to the next one's."""
 
 
-def share_lines(limited: bool) -> list[str]:
-    """Start of every worker: leaves $m0 = byte offset of its rows, $m3 = offset of what depends on n, $m4 and
-    $m5 = its rows in A and C.
+def from_frame(register: str, word: int) -> str:
+    """Load one of a worker's words of the frame."""
+    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
 
-    Args:
-        limited: workers may be without rows.
-    """
-    limit = [f"ld32 $m2, $mvertex_base, $mzero, {LIMIT}"] if limited else []
+
+def block_offset(worker: int) -> int:
+    """What a worker finds its block by, if that is the one at `LARGER`: never negative, and as little as it
+    can be with a base that moves on from worker to worker."""
+    return 4 * BASE_STEP * (WORKER_SLOTS - 1 - worker)
+
+
+def from_block(register: str, word: int, block: str = "$m10") -> str:
+    """Load one of the words that depend on n; `block`: register with where they are."""
+    return f"ld32 {register}, $mvertex_base, {block}, {LARGER - block_offset(0) // 4 + word}"
+
+
+def share_lines(block: str = "$m10") -> list[str]:
+    """Start of every worker: leaves its block, its rows in A and C in $m4 and $m5, cleared accumulators."""
     return [
-        bundle("get $m0, $WSR", "setzi $a0, 8"),
-        bundle("and $m0, $m0, 7", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
-        f"ld32 $m1, $mvertex_base, $mzero, {Q_BYTES}",
-        f"ld32 $m2, $mvertex_base, $mzero, {MORE_BYTES}",
-        "shl $m5, $m0, 5",
-        "cmpult $m3, $m5, $m2",
-        *limit,
-        "mul $m0, $m0, $m1",
-        "min $m2, $m2, $m5",
-        "add $m0, $m0, $m2",
-        f"shl $m3, $m3, {VARIANT_SHIFT}",
-        f"ld32 $m4, $mvertex_base, $mzero, {FRAME_A}",
-        f"ld32 $m5, $mvertex_base, $mzero, {FRAME_C}",
-        "add $m4, $m4, $m0",
-        "add $m5, $m5, $m0",
+        bundle(from_frame(block, BLOCKS), "setzi $a0, 8"),
+        bundle(from_frame("$m4", ROWS_OF_A), "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+        from_frame("$m5", ROWS_OF_C),
     ]
 
 
-def variant(register: int, word: int) -> str:
-    """Load one of the words that depend on n; `share_lines` has left their place in $m3."""
-    return f"ld32 $m{register}, $mvertex_base, $m3, {SMALLER + word}"
+def source_line(mode: str, register: str = "$m9", block: str = "$m10") -> list[str]:
+    """Load where a worker's sums start."""
+    return {
+        ZERO: [],
+        ROW: [from_block(register, SOURCE, block)],
+        ADD: [from_frame(register, STARTS)],
+    }[mode]
 
 
 def few_routine(label: str, lines: Iterable[str], *, stores: bool) -> list[str]:
     """A worker routine for few rows, from its label on.
 
     Args:
-        stores: it stores results, so a worker without rows must leave at once.
+        stores: it stores results, so a worker without rows must leave at once. Where there is none, calls
+            begin at the label that ends in `_all`.
     """
     leave = f"{label}_exit"
     if not stores:
         return [f"{label}:", *lines, "exitz $m15"]
-    return [f"{label}:", f"brz $m3, {leave}", *lines, f"{leave}:", "exitz $m15"]
+    return [f"{label}:", f"brz $m3, {leave}", f"{label}_all:", *lines, f"{leave}:", "exitz $m15"]

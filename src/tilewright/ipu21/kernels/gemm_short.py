@@ -18,7 +18,7 @@ from functools import cache
 
 from . import gemm_few as few
 from . import gemm_stream as stream
-from .gemm_frame import ADD, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
+from .gemm_frame import ADD, ROW, ZERO, from_block, share_lines, source_line
 from .gemm_stream import FIELD1, FIELD3, REPLACE, row_bundle
 from .text import bundle, count_instructions
 
@@ -113,26 +113,29 @@ def _stream_panel(panel: ShortPanel) -> list[str]:
 
 def short_start_lines(mode: str, is_few: bool) -> list[str]:
     """Worker code at the start of a call, before its first panel."""
-    start = [] if mode == ZERO else [f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"]
-    start += ["add $m9, $m9, $m0"] if mode == ADD else []
-    group = f"ld32 ${'m2' if is_few else 'm8'}, $mvertex_base, $mzero, {GROUP}"
     if is_few:
-        words = (few.BETWEEN_ROWS, few.NEXT_GROUP, few.FIRST_GROUP)
-        loads = [variant(register, word) for register, word in zip((6, 7, 8), words, strict=True)]
-        return [*share_lines(limited=True), *loads, variant(3, few.ROWS), group, *start]
+        words = (
+            (6, few.BETWEEN_ROWS),
+            (7, few.NEXT_GROUP),
+            (8, few.FIRST_GROUP),
+            (3, few.ROWS),
+            (2, few.COLUMN),
+        )
+        loads = [from_block(f"$m{register}", word) for register, word in words]
+        return [*share_lines(), *loads, *source_line(mode)]
     return [
-        *share_lines(limited=False),
-        variant(2, stream.STRIDES),
-        variant(6, stream.NEXT_GROUP),
-        variant(7, stream.FIRST_GROUP),
-        variant(3, stream.REPEATS),
-        group,
-        *start,
+        *share_lines(),
+        from_block("$m2", stream.STRIDES),
+        from_block("$m3", stream.REPEATS),
+        from_block("$m6", stream.NEXT_GROUP),
+        from_block("$m7", stream.FIRST_GROUP),
+        from_block("$m8", stream.COLUMN),
+        *source_line(mode),
         # From the end of a worker's rows to the next ones to: from word 1 of a K group on.
         "sub $m7, $m7, $m6",
         "add $m6, $m8, -8",
         "add $m7, $m7, $m6",
-        *(stream.CYCLING if mode == ROW else []),
+        *([from_block("$m11", stream.BY_MODE)] if mode == ROW else []),
     ]
 
 

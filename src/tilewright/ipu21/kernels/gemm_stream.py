@@ -23,16 +23,19 @@ row after the last but one all pointers use a stride field that is -3 words then
 
 Panel kinds: `first` of a column group starts a new column of C and takes the partials from where sums start,
 `last` fetches those of the next column group's first row, `final` ends the call by draining the last row.
-A panel that is first and last belongs to a product with one K group.
+A panel that is first and last belongs to a product with one K group. An `opening` one begins the call: it
+loads the registers that are needed, pushes the first row's partials, and has no results to store at first.
 
 Worker registers, kept from panel to panel:
     $m0:1 packed input, partial and store pointers       $m2 strides: f1 = 1 - 4n, f2 = 4(R - n) + 1,
     $m3   n - 3, at least 0                                   f3 = 1 or, for two rows, -3 words
     $m4   address of input word 6 of the first K group   $m5 this worker's rows in the next column of C
-    $m6   input step to the next K group, 32(R - n)      $m7 input step back to the first K group
+    $m6   input step to the next K group, 32(R - n), if the input does not wrap by f2
+    $m7   input step back to the first K group
     $m8   32 R, bytes per K group of A and per column of C
 With a start row: $m9 its word 3 in this column group, $m10 from there to C, $m11 strides with f1 = -3 words.
 With a start array: $m9 its word 11 in this column, $m10 from C to it, $m11 the same plus $m8.
+Those of $m4 to $m9 that only further column groups need are not set where there is one.
 """
 
 from __future__ import annotations
@@ -40,14 +43,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from .gemm_frame import ADD, CHOICE, FRAME_START, GROUP, ROW, ZERO, share_lines, variant
+from .gemm_frame import ADD, ROW, ZERO, from_block, share_lines, source_line
 from .text import bundle, count_instructions
 
 REPLACE, FIELD1, FIELD2, FIELD3 = 0, 1, 2, 3
 """Selectors of a paced access: next word, stride fields."""
 
-STRIDES, REPEATS, NEXT_GROUP, FIRST_GROUP = range(4)
-"""The words that depend on n."""
+STRIDES, REPEATS, NEXT_GROUP, FIRST_GROUP, COLUMN, BY_MODE = range(6)
+"""The words of a worker's block; `BY_MODE`: for a start row, the strides with f1 = -3, for a start array, the
+step from word 6 of row 0 to $m9 of the next column."""
 SHORTEST = 3
 """Rows a worker does at least."""
 ROW_BYTES = 32
@@ -56,23 +60,26 @@ ROW_BYTES = 32
 
 @dataclass(frozen=True)
 class Panel:
-    """One worker routine. `near`: the input wraps by a stride field."""
+    """One worker routine.
+
+    Attributes:
+        near: the input wraps by a stride field.
+        lone: of an opening one, there is no other column group.
+    """
 
     mode: str = ZERO
     first: bool = False
     last: bool = False
     final: bool = False
     near: bool = False
+    opening: bool = False
+    lone: bool = False
 
     @property
     def label(self) -> str:
-        kinds = [name for name in ("first", "last", "final", "near") if getattr(self, name)]
+        names = ("opening", "lone", "first", "last", "final", "near")
+        kinds = [name for name in names if getattr(self, name)]
         return "_".join([".Lgemm", self.mode, *(kinds or ["middle"])])
-
-    @property
-    def opening(self) -> str:
-        """Label of what precedes a call's first panel."""
-        return f"{self.label}_open"
 
     @property
     def extra_slots(self) -> int:
@@ -103,7 +110,9 @@ def panel_lines(panel: Panel) -> list[str]:
 
     cycle = FIELD1 if cycling else REPLACE
     lines = [row(0, store=FIELD3), row(1, partial=cycle or FIELD3), row(2), row(3)]
-    if panel.first:
+    if panel.opening:
+        lines = [*_start_lines(panel), *_open_rows(panel)]
+    elif panel.first:
         lines += [row(4), f"tapack $m0:1, $m4, {'$m9' if started else '$m5'}, $m5", "add $m5, $m5, $m8"]
         if started and not panel.final:
             lines.append(f"add $m9, $m9, {'$m8' if panel.mode == ADD else ROW_BYTES}")
@@ -173,35 +182,72 @@ def multiply(t: int, out: str, x: str, pushed: str) -> str:
     return f"f16v4hihov4amp {out}, {x}, {pushed}, TAMP_F16V4_E4_P{t % 4}"
 
 
-def start_lines(mode: str, other: Panel) -> list[str]:
-    """Worker code at the start of a call: registers, and the first row's partials.
-
-    Then it goes to the opening of `other` if the frame's `CHOICE` is 0, or falls into another panel's.
-
-    Until the first panel moves the store pointer (after five stores), stale registers go to the worker's own
-    rows of C, which are stored again with their results; a start array in the same place has been read there.
-    """
+def _open_rows(panel: Panel) -> list[str]:
+    """Bundles 0 to 4 of a call's first panel."""
+    if panel.mode == ZERO:
+        lines = []
+        for t in range(5):
+            low, other = ("$a0:1", "$a4:5") if t % 2 == 0 else ("$a4:5", "$a0:1")
+            lines.append(bundle(f"ld64step {low}, $mzero, $m4+=, 1", multiply(t, other, other, "$azeros")))
+        lines.append("tapack $m0:1, $m4, $m5, $m5")
+        return lines if panel.lone else [*lines, "add $m5, $m5, $m8"]
     return [
-        *share_lines(limited=False),
-        variant(2, STRIDES),
-        variant(6, NEXT_GROUP),
-        variant(7, FIRST_GROUP),
-        variant(3, REPEATS),
-        f"ld32 $m8, $mvertex_base, $mzero, {GROUP}",
-        "ld64step $a4:5, $mzero, $m4+=, 1",
-        *_START[mode],
-        "add $m0, $m5, 24",
-        f"tapack $m0:1, $m4, {'$m5' if mode == ZERO else '$m9'}, $m0",
-        *_START_BEHIND[mode],
-        "add $m4, $m4, 40",
-        f"ld32 $m11, $mvertex_base, $mzero, {CHOICE}",
-        f"brz $m11, {other.opening}",
+        open_row(t, "$m11" if panel.mode == ROW else "$m2", FIELD1 if panel.mode == ROW else FIELD3)
+        for t in range(5)
     ]
 
 
-def push(pair: str) -> str:
+def open_row(t: int, strides: str, second: int) -> str:
+    """Bundle t of a first row, of which nothing is stored; `second`: selector of the partial of bundle 1."""
+    low, high, other = ("$a0:1", "$a2:3", "$a4:5") if t % 2 == 0 else ("$a4:5", "$a6:7", "$a0:1")
+    selector = second if t == 1 else REPLACE
+    load = f"ld2x64pace {low}, {high}, $m0:1+=, {strides}, {selector << 2:#06b}"
+    return bundle(load, multiply(t, other, other, high))
+
+
+def _start_lines(panel: Panel) -> list[str]:
+    """Worker code at the start of a call: registers, the first input word and the first row's partials."""
+    mode = panel.mode
+    several, more = not panel.last, not panel.lone
+    step = not panel.near if several else mode == ADD and more
+    loads = [from_block("$m2", STRIDES, "$m11"), from_block("$m3", REPEATS, "$m11")]
+    loads += [from_block("$m6", NEXT_GROUP, "$m11")] if step else []
+    loads += [from_block("$m7", FIRST_GROUP, "$m11"), from_block("$m8", COLUMN, "$m11")] if more else []
+    begin = [*share_lines("$m11"), *source_line(mode, block="$m11")]
+    by_mode = from_block("$m11", BY_MODE, "$m11")
+    if mode == ZERO:
+        return [*begin, "ld64step $a4:5, $mzero, $m4+=, 1", *loads]
+    pointers = "tapack $m0:1, $m4, $m9, $m5"
+    onward = ["add $m4, $m4, 40", "add $m5, $m5, $m8"] if more else []
+    if mode == ROW:
+        # From word 2 to word 3 of the next column's row.
+        onward += [f"add $m9, $m9, {8 + ROW_BYTES}"] if more else []
+        back = ["sub $m10, $m5, $m9"] if several else []
+        return [*begin, *back, *_fill_row(), *loads, pointers, *onward, by_mode]
+    back = ["sub $m10, $m9, $m5"] if several else []
+    onward += [by_mode, "add $m9, $m9, $m11"] if more else []
+    onward += ["add $m11, $m10, $m8"] if several and more else []
+    return [*begin, *back, *fill(1), "ld64step $a4:5, $mzero, $m4+=, 1", *loads, pointers, *onward]
+
+
+def _fill_row() -> list[str]:
+    """Push the words of a start row; words 4 and 5, which are 0 and 1 over again, stay in their registers."""
+
+    def load(pair: str, step: int = 1) -> str:
+        return f"ld64step {pair}, $mzero, $m9+=, {step}"
+
+    return [
+        load("$a2:3"),
+        bundle(load("$a6:7"), push("$a2:3")),
+        bundle(load("$a4:5"), push("$a6:7")),
+        bundle(load("$a0:1", -1), push("$a4:5", "$a4:5")),
+        bundle("ld64step $a4:5, $mzero, $m4+=, 1", push("$a0:1")),
+    ]
+
+
+def push(pair: str, out: str = "$a0:1") -> str:
     """Push a partial without multiplying."""
-    return multiply(1, "$a0:1", "$azeros", pair)
+    return multiply(1, out, "$azeros", pair)
 
 
 def fill(fourth: int, pointer: str = "$m9") -> tuple[str, ...]:
@@ -218,35 +264,3 @@ def fill(fourth: int, pointer: str = "$m9") -> tuple[str, ...]:
         bundle(load("$a2:3"), push("$a6:7")),
         load("$a6:7"),
     )
-
-
-_LOAD_START = f"ld32 $m9, $mvertex_base, $mzero, {FRAME_START}"
-_START: dict[str, tuple[str, ...]] = {
-    ZERO: (),
-    ROW: (_LOAD_START, "sub $m10, $m5, $m9", *fill(-3)),
-    ADD: (_LOAD_START, "add $m9, $m9, $m0", "sub $m10, $m9, $m5", *fill(1)),
-}
-_START_BEHIND: dict[str, tuple[str, ...]] = {
-    ZERO: (),
-    ROW: ("add $m9, $m9, 8",),  # from word 2 to word 3
-    # From word 6 to word 11, or 7 if the second row is done twice: then the sign of $m2 is set.
-    ADD: ("shr $m11, $m2, 26", "and $m11, $m11, 32", "sub $m9, $m9, $m11", "add $m9, $m9, 40"),
-}
-CYCLING = ("andc $m11, $m2, 0x3ff", "or $m11, $m11, 0x3fd")
-"""The strides of a start row, f1 = -3."""
-_OPENING: dict[str, tuple[str, ...]] = {
-    ZERO: (),
-    ROW: CYCLING,
-    ADD: ("add $m11, $m10, $m8",),
-}
-
-
-def opening_lines(panel: Panel) -> list[str]:
-    """What precedes a call's first panel: it sets the register that told the way here."""
-    return [f"{panel.opening}:", *_OPENING[panel.mode]]
-
-
-@cache
-def start_slots(mode: str) -> int:
-    """Issue slots of a call before its first panel."""
-    return len(start_lines(mode, Panel())) + len(_OPENING[mode])

@@ -2,69 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from . import gemm_few as few
-from .gemm_few import FewPanel, few_lines, few_start_lines
+from .gemm_few import FewPanel, Opening, few_lines, opening_lines
 from .gemm_frame import ADD, CHUNK_ROWS, ZERO
 from .gemm_short import ShortPanel, short_lines, short_start_lines
-from .gemm_stream import Panel, opening_lines, panel_lines, start_lines
+from .gemm_stream import Panel, panel_lines
 from .text import worker
 
-STREAM_NEAR, STREAM, STREAM_ONLY, FEW, FEW_ONLY = range(5)
-"""The tables of a start mode, by what they are for; `ONLY`: one K group."""
-START_OF, CHOICE_OF, FIRST_OF, MIDDLE_OF, LAST_OF, FINAL_OF = range(6)
+STREAM_NEAR, STREAM, STREAM_ONLY, FEW, FEW_ONLY, FEW_LESS, FEW_LESS_ONLY = range(7)
+"""The tables of a start mode, by what they are for. `ONLY`: one K group; `LESS`: workers may be without
+rows."""
+OPENING_OF, LONE_OF, FIRST_OF, MIDDLE_OF, LAST_OF, FINAL_OF = range(6)
 TABLE_BYTES = 24
-"""Words of a table: where a call begins, and 0 or 1 to choose between two first panels there; a column
-group's first, middle and last panel; the call's last panel. A product with one K group is done like one with
-one column group, as if its column groups were K groups."""
+"""Words of a table: where a call of several column groups begins, and one of one; a column group's first,
+middle and last panel; the call's last panel. A product with one K group is done like one with one column
+group, as if its column groups were K groups."""
 
 
 def tables(mode: str) -> list[str]:
     """The words of a start mode: bytes of the start operand from chunk to chunk, then its tables."""
     last, final = Panel(mode, last=True).label, Panel(last=True, final=True).label
-
-    def stream_table(near: bool) -> list[str]:
-        first, middle = Panel(mode, first=True, near=near), Panel(near=near)
-        return [_start(mode, False), str(int(not near)), first.label, middle.label, last, final]
-
-    def pair(first: str, second: str) -> str:
-        return FewPanel(mode, first, second).label
-
-    only = Panel(mode, first=True, last=True)
-    only_final = Panel(mode, first=True, last=True, final=True)
-    few_final = FewPanel(ZERO, few.MIDDLE, few.FINAL).label
-    few_panels = [pair(few.FIRST, few.MIDDLE), FewPanel().label, pair(few.MIDDLE, few.LAST), few_final]
-    few_ends = [pair(few.FIRST, few.LAST), pair(few.FIRST, few.FINAL), pair(few.FIRST, few.FINAL)]
     words = [str(32 * CHUNK_ROWS if mode == ADD else 0)]
-    words += stream_table(True) + stream_table(False)
-    words += [_start(mode, True), "1", "0", only.label, only_final.label, only_final.label]
-    words += [_few_start(mode, False), "0", *few_panels]
-    words += [_few_start(mode, True), "1", "0", *few_ends]
-    return words
+    for near in (True, False):
+        first, middle = Panel(mode, first=True, near=near), Panel(near=near)
+        opening = replace(first, opening=True)
+        lone = replace(opening, lone=near)
+        words += [opening.label, lone.label, first.label, middle.label, last, final]
+    only = Panel(mode, first=True, last=True)
+    only_final = replace(only, final=True)
+    openings = [replace(only, opening=True).label, replace(only_final, opening=True, lone=True).label]
+    words += [*openings, "0", only.label, only_final.label, only_final.label]
+    return words + _few_table(mode, "_all") + _few_table(mode, "")
 
 
-def _start(mode: str, single: bool) -> str:
-    return f".Lgemm_start_{mode}{'_single' if single else ''}"
+def _few_table(mode: str, stores: str) -> list[str]:
+    """Both tables of few rows; `stores`: what the labels of routines that store end in."""
 
+    def opening(single: bool, lone: bool) -> str:
+        return Opening(mode, single, lone).label + stores
 
-def _few_start(mode: str, single: bool) -> str:
-    return f".Lgemm_few_start_{mode}{'_single' if single else ''}"
+    def pair(first: str, second: str, mode: str = mode) -> str:
+        return FewPanel(mode, first, second).label + stores
+
+    several = [opening(False, False), opening(False, True), pair(few.FIRST, few.MIDDLE), FewPanel().label]
+    several += [pair(few.MIDDLE, few.LAST), pair(few.MIDDLE, few.FINAL, ZERO)]
+    final = pair(few.FIRST, few.FINAL)
+    return [*several, opening(True, False), opening(True, True), "0", pair(few.FIRST, few.LAST), final, final]
 
 
 def mode_routines(mode: str) -> list[str]:
     """All worker routines that only this start mode uses."""
-    lines = []
-    for falls, other in (
-        (Panel(mode, first=True), Panel(mode, first=True, near=True)),
-        (Panel(mode, first=True, last=True), Panel(mode, first=True, last=True, final=True)),
-    ):
-        start = [*start_lines(mode, other), *opening_lines(falls), *panel_lines(falls)]
-        lines += worker(_start(mode, falls.last), start)
-        lines += _routine([*opening_lines(other), *panel_lines(other)])
-    lines += _routine(panel_lines(Panel(mode, last=True)))
+    near, far = Panel(mode, first=True, near=True), Panel(mode, first=True)
+    only, only_final = replace(far, last=True), replace(far, last=True, final=True)
+    panels = [near, far, only, only_final, Panel(mode, last=True)]
+    panels += [replace(panel, opening=True) for panel in (near, far, only)]
+    panels += [replace(panel, opening=True, lone=True) for panel in (near, only_final)]
+    lines = [line for panel in panels for line in _routine(panel_lines(panel))]
     for single in (False, True):
-        lines += worker(_few_start(mode, single), few_start_lines(mode, single))
+        for lone in (False, True):
+            lines += _routine(opening_lines(Opening(mode, single, lone)))
     for halves in (
-        (few.OPEN, few.FINAL),
         (few.FIRST, few.MIDDLE),
         (few.FIRST, few.LAST),
         (few.FIRST, few.FINAL),
@@ -92,13 +91,15 @@ def short_tables(mode: str) -> list[str]:
         first, middle, last = (
             ShortPanel(mode, *ends, is_few).label for ends in ((True, False), (False, False), (False, True))
         )
-        return [_short_start(mode, is_few, False), "0", first, middle, last, last]
+        return [*[_short_start(mode, is_few, False)] * 2, first, middle, last, last]
 
     def only(is_few: bool) -> list[str]:
-        return [_short_start(mode, is_few, True), "0", "0", *[ShortPanel(mode, True, True, is_few).label] * 3]
+        panel = ShortPanel(mode, True, True, is_few).label
+        return [*[_short_start(mode, is_few, True)] * 2, "0", panel, panel, panel]
 
     step = str(32 * CHUNK_ROWS if mode == ADD else 0)
-    return [step, *table(False), *table(False), *only(False), *table(True), *only(True)]
+    few_tables = [*table(True), *only(True)]
+    return [step, *table(False), *table(False), *only(False), *few_tables, *few_tables]
 
 
 def short_routines(mode: str) -> list[str]:

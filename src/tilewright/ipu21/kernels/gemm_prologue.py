@@ -1,0 +1,352 @@
+"""Supervisor code of the matrix kernels up to the first panel: the workers' frame, and the table of routines.
+
+Names of the float16 and float32 members' own parts: %q is the fewer rows of a worker. $m0 table, $m1 bytes of
+a K group of A with 32 bytes per row, $m7 K groups and column groups; all other registers are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import gemm_few as few
+from . import gemm_stream as stream
+from .gemm_frame import (
+    BLOCK_BYTES,
+    BLOCKS,
+    CHUNK_A,
+    CHUNK_C,
+    CHUNK_SHAPE,
+    CHUNK_START,
+    FINAL,
+    FRAME_BYTES,
+    GO,
+    GROUP,
+    LARGER,
+    LEFT,
+    NEAR_ROWS,
+    RETURN,
+    ROWS_OF_A,
+    ROWS_OF_C,
+    SHAPE,
+    SMALLER,
+    SOURCE,
+    STARTS,
+    TABLES,
+    W_FIRST,
+    W_INNER,
+    W_STRIDE,
+    block_offset,
+)
+from .gemm_tables import FEW, FINAL_OF, LAST_OF, LONE_OF, MIDDLE_OF, OPENING_OF, TABLE_BYTES
+from .supervisor import schedule, to_frame
+
+INTERLEAVED_SHIFT = 19
+"""Bit set in all addresses of region 1 and in none below."""
+INNER_MASK = 0xFFF
+_FREE = ("$m2", "$m3", "$m4", "$m5", "$m6", "$m8", "$m9")
+_GIVEN = {"%q": "$m10"}
+
+
+def load(register: str | int, word: int) -> str:
+    """Load a word of the frame at $m11 into a register or a number's register."""
+    name = f"$m{register}" if isinstance(register, int) else register
+    return f"ld32 {name}, $m11, $mzero, {word}"
+
+
+def table_entry(register: str, word: int, table: str = "$m0") -> str:
+    """Load a word of the table; one word lies in front of the first table."""
+    return f"ld32 {register}, {table}, $mzero, {1 + word}"
+
+
+def prologue(
+    chunk_rows: int, few_rows: int, row_bytes: int, stream_frame: Sequence[str], few_frame: Sequence[str]
+) -> list[str]:
+    """From the call to the panel loops."""
+    ways = schedule(stream_frame, _FREE, _GIVEN)
+    if few_frame:
+        many, is_few = ways, schedule(few_frame, _FREE, _GIVEN)
+        ways = ["brnz $m6, .Lgemm_few", *many, "bri .Lgemm_settle", ".Lgemm_few:", *is_few]
+    return [
+        "shr $m1, $m7, 16",
+        f"add $m11, $m11, -{FRAME_BYTES}",
+        "brz $m6, .Lgemm_leave",
+        "brz $m1, .Lgemm_leave",
+        "shl $m1, $m6, 5",
+        ".Lgemm_chunk:",
+        to_frame("$m10", GO),
+        f"cmpult $m10, $m6, {chunk_rows + 1}",
+        "put $CCCSLOAD, $m4",
+        "brz $m10, .Lgemm_part",
+        "mov $m10, $m6",
+        ".Lgemm_shared:",
+        *schedule(_arrive(few_rows, row_bytes), ("$m6",), _ARGUMENTS),
+        load(2, _ARRAY),
+        load(6, _FEW),
+        load(0, _TABLES),
+        load(1, _GROUP),
+        load(7, SHAPE),
+        load(10, _Q),
+        "brz $m2, .Lgemm_ways",
+        *schedule(_shares_of_start(), ("$m2", "$m3", "$m4", "$m5", "$m8", "$m9")),
+        ".Lgemm_ways:",
+        *ways,
+        ".Lgemm_settle:",
+        *schedule(_settle()),
+        "brz $m5, .Lgemm_narrow",
+    ]
+
+
+_KEPT = ((2, CHUNK_C), (3, CHUNK_A), (5, CHUNK_START), (1, GROUP), (0, TABLES), (6, LEFT), (7, CHUNK_SHAPE))
+
+
+def leaves(chunk_rows: int, row_bytes: int, most: int) -> list[str]:
+    """The end of a call without work; what a chunk that is not the last leaves to the next one, and how that
+    begins.
+
+    Args:
+        most: bytes an immediate operand can add.
+    """
+    further = [most] * (chunk_rows * row_bytes // most)
+    return [
+        ".Lgemm_leave:",
+        f"add $m11, $m11, {FRAME_BYTES}",
+        "br $m10",
+        ".Lgemm_part:",
+        f"setzi $m10, {chunk_rows}",
+        "sub $m6, $m6, $m10",
+        *(to_frame(f"$m{register}", word) for register, word in _KEPT),
+        load(6, GO),
+        to_frame("$m6", RETURN),
+        "setzi $m6, .Lgemm_next_chunk",
+        to_frame("$m6", GO),
+        "bri .Lgemm_shared",
+        ".Lgemm_next_chunk:",
+        f"add $m11, $m11, -{FRAME_BYTES}",
+        *(load(register, word) for register, word in _KEPT),
+        load(8, W_INNER),
+        load(4, W_FIRST),
+        "ld32 $m9, $m0, $mzero, 0",
+        load(10, RETURN),
+        *(f"add $m{register}, $m{register}, {step}" for register in (2, 3) for step in further),
+        "add $m5, $m5, $m9",
+        load(9, W_STRIDE),
+        "bri .Lgemm_chunk",
+    ]
+
+
+_ARGUMENTS = dict(
+    zip(
+        ("%tables", "%group", "%c", "%a", "%w", "%start", "%shape", "%w_inner", "%w_stride", "%rows"),
+        (f"$m{register}" for register in (0, 1, 2, 3, 4, 5, 7, 8, 9, 10)),
+        strict=True,
+    )
+)
+_Q, _TABLES, _GROUP, _ARRAY, _FEW = range(LARGER, LARGER + 5)
+"""Where the fewer rows of a worker, the tables, the bytes of a K group, whether sums start from an array, and
+whether rows are few lie until these words get their values."""
+BEGIN = SHAPE
+"""Where the entry of the first panel's routine lies behind the prologue."""
+
+
+def _arrive(few_rows: int, row_bytes: int) -> list[str]:
+    """Arguments into the frame, and each worker's share."""
+    lines = [
+        to_frame("%w", W_FIRST),
+        to_frame("%w_inner", W_INNER),
+        to_frame("%w_stride", W_STRIDE),
+        to_frame("%start", LARGER + SOURCE),
+        to_frame("%start", SMALLER + SOURCE),
+        to_frame("%shape", SHAPE),
+        "ld32 %array, %tables, $mzero, 0",
+        to_frame("%array", _ARRAY),
+        to_frame("%tables", _TABLES),
+        to_frame("%group", _GROUP),
+        f"cmpult %few, %rows, {few_rows + 1}",
+        to_frame("%few", _FEW),
+        f"mul %bytes, %rows, {row_bytes}",
+        "mul %q, %rows, 10923",  # 65536 / 6: exact up to here
+        "shr %q, %q, 16",
+        to_frame("%q", _Q),
+        f"mul %share, %q, {row_bytes}",
+        "mul %six, %share, 6",
+        "sub %more, %bytes, %six",  # rows that are left, in bytes: so many workers have one more
+        # Workers without rows get the last one.
+        "cmpult %none, %q, 1",
+        f"mul %none, %none, {row_bytes}",
+        "sub %most, %more, %none",
+    ]
+    for worker in range(6):
+        lines += [
+            f"cmpult %fewer{worker}, %more, {row_bytes * worker + 1}",
+            f"mul %block{worker}, %fewer{worker}, {BLOCK_BYTES}",
+            f"add %block{worker}, %block{worker}, {block_offset(worker)}",
+            to_frame(f"%block{worker}", BLOCKS + worker),
+        ]
+        if not worker:
+            lines += [to_frame("%a", ROWS_OF_A), to_frame("%c", ROWS_OF_C)]
+            continue
+        lines += [
+            f"min %offset{worker}, %most, {row_bytes * worker}",
+            f"mul %whole{worker}, %share, {worker}",
+            f"add %offset{worker}, %offset{worker}, %whole{worker}",
+            f"add %a{worker}, %offset{worker}, %a",
+            to_frame(f"%a{worker}", ROWS_OF_A + worker),
+            f"add %c{worker}, %offset{worker}, %c",
+            to_frame(f"%c{worker}", ROWS_OF_C + worker),
+        ]
+    return lines
+
+
+def _shares_of_start() -> list[str]:
+    """Each worker's rows of a start array: as far from those of C as the array is."""
+    lines = [load("%start", LARGER + SOURCE), load("%c", ROWS_OF_C), "sub %away, %start, %c"]
+    for worker in range(6):
+        lines += [
+            load(f"%c{worker}", ROWS_OF_C + worker),
+            f"add %start{worker}, %c{worker}, %away",
+            to_frame(f"%start{worker}", STARTS + worker),
+        ]
+    return lines
+
+
+def _settle() -> list[str]:
+    """Registers for the panel loops, see `gemm_source`, from the table at $m0; $m5 whether W is interleaved,
+    $m8 whether there is one panel.
+
+    One K group and several column groups are taken as several K groups and one column group.
+    """
+    return [
+        "shr $m8, $m7, 16",
+        f"and $m7, $m7, {INNER_MASK:#x}",
+        "cmpeq $m1, $m7, 1",
+        "cmpeq $m2, $m8, 1",
+        f"mul $m5, $m2, {4 * (LONE_OF - OPENING_OF)}",
+        f"ld32 $m5, $m0, $m5, {1 + OPENING_OF}",
+        to_frame("$m5", BEGIN),
+        load(9, W_STRIDE),
+        load(10, W_FIRST),
+        table_entry("$m3", LAST_OF),
+        table_entry("$m4", FINAL_OF),
+        "and $m6, $m1, $m2",
+        to_frame("$m4", FINAL),
+        "movnz $m3, $m2, $m4",
+        "add $m4, $m8, -1",
+        "movnz $m4, $m1, $mzero",
+        "movnz $m7, $m1, $m8",
+        table_entry("$m2", MIDDLE_OF),
+        "mov $m8, $m6",
+        load(6, W_INNER),
+        "movnz $m6, $m1, $m9",
+        "add $m1, $m7, -2",
+        "mov $m7, $m6",
+        "add $m6, $m10, $m6",
+        f"shr $m5, $m10, {INTERLEAVED_SHIFT}",
+        "add $m10, $m10, $m9",
+    ]
+
+
+def both(register: str, word: int) -> list[str]:
+    """A word that does not depend on n into both blocks."""
+    return [to_frame(register, place + word) for place in (LARGER, SMALLER)]
+
+
+def stream_frame(signed_repeats: bool = False) -> list[str]:
+    """What the workers of the float16 stream need, and $m0 = the table.
+
+    Args:
+        signed_repeats: workers want n - 3 below 0 too.
+    """
+    return [
+        f"and %inner, $m7, {INNER_MASK:#x}",
+        "mul %all, $m1, %inner",
+        *both("$m1", stream.COLUMN),
+        "shl %fewer, %q, 5",
+        "sub %next, $m1, %fewer",
+        to_frame("%next", SMALLER + stream.NEXT_GROUP),
+        "add %next_too, %next, -32",
+        to_frame("%next_too", LARGER + stream.NEXT_GROUP),
+        "sub %back, %next, %all",
+        to_frame("%back", SMALLER + stream.FIRST_GROUP),
+        "add %back_too, %back, -32",
+        to_frame("%back_too", LARGER + stream.FIRST_GROUP),
+        "add %repeats, %q, -2",
+        to_frame("%repeats", LARGER + stream.REPEATS),
+        "add %repeats_too, %q, -3",
+        *([] if signed_repeats else ["max %repeats_too, %repeats_too, $mzero"]),
+        to_frame("%repeats_too", SMALLER + stream.REPEATS),
+        f"cmpult %near, $m1, {32 * NEAR_ROWS + 1}",
+        "shl %words, %q, 2",
+        "sub %strides, 1025, %words",  # f1 = 1 - 4n
+        "shr %onward, $m1, 3",
+        "sub %onward, %onward, %words",
+        "add %onward, %onward, 1",
+        "mul %onward, %onward, %near",  # f2 = 4(R - n) + 1, if it fits
+        "shl %onward, %onward, 10",
+        "or %strides, %strides, 0x100000",  # f3 = 1
+        "add %strides, %strides, %onward",
+        "shl %less, %near, 12",
+        "add %less, %less, 4",
+        "sub %larger, %strides, %less",
+        to_frame("%larger", LARGER + stream.STRIDES),
+        "cmpeq %two, %q, 2",
+        "shl %twice, %two, 22",  # f3 = -3
+        "sub %smaller, %strides, %twice",
+        to_frame("%smaller", SMALLER + stream.STRIDES),
+        "ld32 %array, $m0, $mzero, 0",
+        "andc %larger, %larger, 0x3ff",
+        "or %larger, %larger, 0x3fd",
+        "andc %smaller, %smaller, 0x3ff",
+        "or %smaller, %smaller, 0x3fd",
+        # From word 6 to word 11, or 7 if the second row is done twice.
+        "add %column, $m1, 40",
+        "movnz %larger, %array, %column",
+        "shl %row, %two, 5",
+        "sub %column, %column, %row",
+        "movnz %smaller, %array, %column",
+        to_frame("%larger", LARGER + stream.BY_MODE),
+        to_frame("%smaller", SMALLER + stream.BY_MODE),
+        "sub %table, 1, %near",
+        "cmpeq %single, %inner, 1",
+        "shl %single, %single, 1",
+        "max %table, %table, %single",
+        f"mul %table, %table, {TABLE_BYTES}",
+        "add $m0, $m0, %table",
+    ]
+
+
+def few_frame() -> list[str]:
+    """The same for few rows. Steps in words: between rows 1 or, for one row, -3; to the next K group; to the
+    first. A worker without rows stays where it is: -3 each."""
+    lines = [
+        *both("$m1", few.COLUMN),
+        f"and %inner, $m7, {INNER_MASK:#x}",
+        "shr %group, $m1, 3",
+        "mul %all, %group, %inner",
+        "cmpult %none, %q, 1",
+    ]
+    for place, q, group, whole in ((LARGER, 1, "%group", "%all"), (SMALLER, 2, "%onward", "%backward")):
+        if place == SMALLER:
+            lines += ["add %has, %none, -1", "and %onward, %group, %has", "and %backward, %all, %has"]
+        lines += [
+            f"cmpeq %two{q}, %q, {q}",
+            f"shl %four{q}, %two{q}, 2",
+            f"add %between{q}, %four{q}, -3",
+            to_frame(f"%between{q}", place + few.BETWEEN_ROWS),
+            f"sub %step{q}, {group}, %between{q}",
+            f"add %next{q}, %step{q}, -6",
+            to_frame(f"%next{q}", place + few.NEXT_GROUP),
+            f"sub %back{q}, %next{q}, {whole}",
+            to_frame(f"%back{q}", place + few.FIRST_GROUP),
+        ]
+    return [
+        *lines,
+        to_frame("%q", SMALLER + few.ROWS),
+        "add %q_more, %q, 1",
+        to_frame("%q_more", LARGER + few.ROWS),
+        "cmpeq %single, %inner, 1",
+        "add %table, %none, %none",
+        "add %table, %table, %single",
+        f"mul %table, %table, {TABLE_BYTES}",
+        "add $m0, $m0, %table",
+        f"add $m0, $m0, {TABLE_BYTES * FEW}",
+    ]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TRACE_LINES = 100_000
 SHOWN_ELEMENTS = 64
-MOST_ISSUES = 1 << 62
+MOST_ISSUES = 10**12
 LAST_TILE = 23 * 64 - 1
 """The last physical id, repeated here because importing the machine costs start-up time; a test compares."""
 

@@ -194,8 +194,9 @@ def _repeat(
         values = [value for value, _ in split_arguments(text, match.end(), assembler.alternate)]
         if word == ".irpc":
             values = list("".join(values))
-        # Without values the body counts once, with nothing in the name's place (GNU).
-        rounds = [{match.group(1): value} for value in values or [""]]
+        while values and not values[-1]:
+            values.pop()  # a comma at the end begins nothing (LLVM; GNU would go round once more)
+        rounds = [{match.group(1): value} for value in values]
     statements: list[Statement] = []
     fresh = assembler.fresh_local if assembler.alternate else None
     for count, replacements in enumerate(rounds):

@@ -63,8 +63,22 @@ def test_large_transposition() -> None:
     assert transpose.cycles(16, 16) <= 0.34 * 256 * 256
 
 
+@pytest.mark.parametrize("count", [6, 8, 9, 12, 13, 19])
+def test_tiles_in_a_line(count: int) -> None:
+    for rows, columns in ((1, count), (count, 1)):
+        Tiles(rows, columns).check()
+        Tiles(rows, columns, 3, out=REGION1_BASE + 0x10000, x=DATA).check()
+
+
 def test_transposition_without_races() -> None:
-    for case in (Tiles(1, 1), Tiles(3, 4), Tiles(2, 3, out=DATA, x=DATA + 0x3000)):
+    for case in (
+        Tiles(1, 1),
+        Tiles(2, 1),
+        Tiles(1, 3),
+        Tiles(5, 1),
+        Tiles(3, 4),
+        Tiles(2, 3, out=DATA, x=DATA + 0x3000),
+    ):
         result = guarded(transpose.SYMBOL, case.places | case.scalars, [(case.places["x"], case.held)])
         found = result.read(case.places["out"], case.expected.shape, np.uint16)
         np.testing.assert_array_equal(found, case.expected)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.ipu21.toolchain import LinkedImage, ObjectFile, assemble, link
+from tilewright.ipu21.toolchain import LinkedImage, ObjectFile, assemble, disassemble, link
 from tilewright.ipu21.toolchain import elf_format as elf
 from tilewright.ipu21.toolchain.elf_tables import ElfTables
 from tilewright.ipu21.toolchain.image import image_source
@@ -92,3 +92,16 @@ def test_other_debug_sections_are_left_out() -> None:
     assert {".debug_line", ".debug_info", ".debug_abbrev", ".debug_ranges", ".rela.debug_line"} <= set(names)
     loadable = [s for s in ElfTables(IMAGE, "x").sections if s.flags & elf.SHF_ALLOC]
     assert not [section.name for section in loadable if section.name.startswith(".debug")]
+
+
+def test_listings_tell_where_lines_begin() -> None:
+    for item in (ObjectFile.from_bytes(OBJECT), LinkedImage.from_elf(IMAGE)):
+        listed = [
+            text.split()[-1] for text in disassemble(item).split("\n") if ": " in text and ".S:" in text
+        ]
+        assert listed == ["f.S:2", "f.S:3", "f.S:5", "f.S:8", "f.S:10"]
+    # Whatever a foreign file calls its sources, the text stays text that assembles to the same bytes.
+    item = ObjectFile.from_bytes(OBJECT.replace(b"f.S", b"a\nb"))
+    text = disassemble(item)
+    assert "a?b:3" in text
+    assert [section.data for section in assemble(text).sections] == [data for _, data in loaded(item)]

@@ -153,7 +153,9 @@ def _older_files(reader: _Reader) -> list[str]:
 
 
 def _joined(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder and not name.startswith(("/", "<")) else name
+    """The path of a file; what would break a line of text becomes a question mark."""
+    path = f"{folder}/{name}" if folder and not name.startswith(("/", "<")) else name
+    return path if path.isprintable() else "".join(c if c.isprintable() else "?" for c in path)
 
 
 @dataclass(slots=True)

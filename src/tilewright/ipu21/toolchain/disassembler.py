@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..isa.decode import InvalidInstruction, decode, decode_index
 from ..isa.forms import FORMS
 from .image import LinkedImage
 from .listing import Item, Reference, Source, list_section
-from .objects import ObjectFile, ObjectSection, ObjectSymbol
+from .objects import ObjectFile, ObjectSection, ObjectSymbol, SourceLine
 
 _NAME = re.compile(r"[A-Za-z_.][\w.$]*$")
 _COMMENT_COLUMN = 56
@@ -24,8 +25,9 @@ def disassemble(item: bytes | ObjectFile | LinkedImage, *, address: int = 0) -> 
 
     Relocations of an object appear as symbol expressions. Branch targets inside raw code or an image get
     names, which stand for their absolute addresses. Words that are no instruction, or that the assembler
-    would refuse where they stand, appear as data. Each line ends with a comment giving address and words.
-    Sections that are not loaded, and the grouping of sections, are not in the text.
+    would refuse where they stand, appear as data. Each line ends with a comment giving address, words, and
+    the source line that begins there, if known. Sections that are not loaded, and the grouping of sections,
+    are not in the text.
 
     Args:
         item: raw code, an object, or a linked image.
@@ -42,18 +44,24 @@ def disassemble(item: bytes | ObjectFile | LinkedImage, *, address: int = 0) -> 
         raise ObjectError(f"{len(item)} bytes are not a whole number of words")
     names = _target_names([(address, item)], {})
     lines = [*_assignments(names), ".text"]
-    lines += _absolute_lines(item, address, True, names)
+    lines += _absolute_lines(item, address, True, names, {})
     return "\n".join(lines) + "\n"
 
 
-def _line(item: Item, data: bytes, address: int) -> str:
+def _line(item: Item, data: bytes, address: int, sources: Mapping[int, str]) -> str:
     words = data[item.offset : item.offset + item.size]
     shown = " ".join(
         f"{int.from_bytes(words[index : index + 4], 'little'):0{2 * len(words[index : index + 4])}x}"
         for index in range(0, min(len(words), 8), 4)
     )
     text = f"    {item.text}"
-    return f"{text:<{_COMMENT_COLUMN}} # {address + item.offset:05x}: {shown}"
+    place = address + item.offset
+    return f"{text:<{_COMMENT_COLUMN}} # {place:05x}: {shown:<17}  {sources.get(place, '')}".rstrip()
+
+
+def _sources(lines: Sequence[SourceLine]) -> dict[int, str]:
+    """Where code of another source line begins -> that line, without the file's folder."""
+    return {line.offset: f"{PurePath(line.file).name}:{line.line}" for line in lines if line.line}
 
 
 # ---- images and raw code
@@ -88,7 +96,9 @@ def _assignments(names: Mapping[int, str]) -> list[str]:
     return [f".set {name}, {value:#x}" for value, name in sorted(names.items())]
 
 
-def _absolute_lines(data: bytes, address: int, executable: bool, names: Mapping[int, str]) -> list[str]:
+def _absolute_lines(
+    data: bytes, address: int, executable: bool, names: Mapping[int, str], sources: Mapping[int, str]
+) -> list[str]:
     labels = frozenset(value - address for value in names if address <= value < address + len(data))
 
     def target(value: int) -> str:
@@ -99,20 +109,20 @@ def _absolute_lines(data: bytes, address: int, executable: bool, names: Mapping[
         name = names.get(address + item.offset)
         if name is not None:
             lines.append(f"# {name}:")
-        lines.append(_line(item, data, address))
+        lines.append(_line(item, data, address, sources))
     return lines
 
 
 def _image_text(image: LinkedImage) -> str:
     code = [(segment.address, segment.data) for segment in image.segments if "x" in segment.flags]
-    names = _target_names(code, image.symbols)
+    names, sources = _target_names(code, image.symbols), _sources(image.lines)
     lines = _assignments(names)
     for segment in image.segments:
         executable = "x" in segment.flags
         flags = "a" + ("w" if "w" in segment.flags else "") + ("x" if executable else "")
         kind = ".text" if executable else ".data"
         lines.append(f'.section {kind}.{segment.address:x},"{flags}",@progbits')
-        lines += _absolute_lines(segment.data, segment.address, executable, names)
+        lines += _absolute_lines(segment.data, segment.address, executable, names, sources)
     return "\n".join(lines) + "\n"
 
 
@@ -215,10 +225,11 @@ def _section_lines(section: ObjectSection, labels: Mapping[int, list[str]], name
         for entry in section.relocations
     }
     lines: list[str] = []
+    sources = _sources(section.lines)
     items = list_section(Source(section.data, section.executable, frozenset(labels), references))
     for item in items:
         lines += [f"{name}:" for name in labels.get(item.offset, ())]
-        lines.append(_line(item, section.data, 0))
+        lines.append(_line(item, section.data, 0, sources))
     lines += [f"{name}:" for name in labels.get(len(section.data), ())]
     return lines
 

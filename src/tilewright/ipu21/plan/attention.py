@@ -21,7 +21,7 @@ from . import cost, views
 from .groups import Groups, groups_of
 from .judged import Judged, best_first, report_of
 from .layout import MICRO, Axis, Layout, Level, Source, is_fewest
-from .movement import gather, load_of, retile
+from .movement import Traffic, gather, load_of, retile
 from .softmax import STATE_BYTES
 from .steps import Gather, Held
 from .turns import Turns, check_turns, write_turns
@@ -247,8 +247,7 @@ def _closed_form(grid: Grid, price: float) -> float:
     return sum(_compute(grid).values()) + float(moves) + price * _bytes(grid)
 
 
-def judge(grid: Grid, sources: Sources) -> Judged[Grid]:
-    """Cycles by stage, from the traffic the grid really causes."""
+def _receive_traffic(grid: Grid, sources: Sources) -> list[Traffic]:
     query, key, value = grid.query(), grid.key(), grid.value()
     stored = (grid.stored_query(), grid.stored(key), grid.stored(value))
     traffic = []
@@ -257,8 +256,13 @@ def judge(grid: Grid, sources: Sources) -> Judged[Grid]:
     ):
         known = source or Source(layout, 0, layout.column.extent)
         traffic.append(retile(known.layout, wanted, known.column))
-    tiles = max(grid.tiles, sources.tiles)
-    stages = {"receive": cost.move(load_of(traffic, tiles)), **_compute(grid)}
+    return traffic
+
+
+def judge(grid: Grid, sources: Sources) -> Judged[Grid]:
+    """Cycles by stage, from the traffic the grid really causes."""
+    load = load_of(_receive_traffic(grid, sources), max(grid.tiles, sources.tiles))
+    stages = {"receive": cost.move(load), **_compute(grid)}
     if grid.key_parts > 1:
         parts = [
             gather(whole, piece, grid.key_parts, grid.pieces.stride, own=grid.heads > 1)

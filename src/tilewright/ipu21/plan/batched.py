@@ -1,8 +1,7 @@
-"""Products of two computed operands: sequences x row blocks x column blocks over the tiles, whole inner
-extents.
+"""Products of two computed operands: sequences x row blocks x inner blocks x column blocks over the tiles.
 
 The right operand becomes the stationary one: [N, K] matrices as they lie, [K, N] matrices after a transpose
-of the blocks each tile has received.
+of the blocks each tile has received. Partial sums over the inner blocks meet at the roots of their pieces.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from ...operators.parameter import flag
 from . import cost, views
 from .judged import Judged, best_first, report_of
 from .layout import MICRO, Axis, Layout, Level, is_fewest
-from .movement import load_of, retile
-from .steps import Held
+from .movement import gather, load_of, retile
+from .steps import Gather, Held
 from .turns import Turns, check_turns, write_turns
 
 if TYPE_CHECKING:
@@ -42,57 +41,85 @@ class Problem:
 
 @dataclass(frozen=True)
 class Grid:
-    """Side x r x c tiles: tile t = (b*r + i)*c + j."""
+    """Side x r x k x c tiles: tile t = ((b*r + i)*k + l)*c + j."""
 
     problem: Problem
     r: int
+    k: int
     c: int
     turns: Turns
 
     @property
     def tiles(self) -> int:
-        return self.turns.side * self.r * self.c
+        return self.turns.side * self.r * self.k * self.c
 
     @property
     def _batch(self) -> Level:
-        return self.turns.level(self.r * self.c)
+        return self.turns.level(self.r * self.k * self.c)
 
-    def _rows(self) -> Axis:
-        return Axis(self.problem.batch * self.problem.m, 1, (Level(self.r, self.c),), self._batch)
+    @property
+    def _inner(self) -> Level:
+        return Level(self.k, self.c)
+
+    @property
+    def _columns(self) -> Level:
+        return Level(self.c, 1)
+
+    def _rows(self, *further: Level) -> Axis:
+        cut = (Level(self.r, self.k * self.c), *further)
+        return Axis(self.problem.batch * self.problem.m, 1, cut, self._batch)
 
     def left(self) -> Layout:
-        return Layout("a16", self._rows(), Axis(self.problem.k, MICRO), self.tiles)
+        return Layout("a16", self._rows(), Axis(self.problem.k, MICRO, (self._inner,)), self.tiles)
 
     def right(self, order: str = "a16") -> Layout:
         """What a tile needs of the right operand."""
-        problem, cut = self.problem, (Level(self.c, 1),)
+        problem, inner, columns = self.problem, (self._inner,), (self._columns,)
         if problem.stored_by_columns:
-            row = Axis(problem.batch * problem.n, MICRO, cut, self._batch)
-            return Layout(order, row, Axis(problem.k, MICRO), self.tiles)
-        row = Axis(problem.batch * problem.k, MICRO, (), self._batch)
-        return Layout(order, row, Axis(problem.n, MICRO, cut), self.tiles)
+            row = Axis(problem.batch * problem.n, MICRO, columns, self._batch)
+            return Layout(order, row, Axis(problem.k, MICRO, inner), self.tiles)
+        row = Axis(problem.batch * problem.k, MICRO, inner, self._batch)
+        return Layout(order, row, Axis(problem.n, MICRO, columns), self.tiles)
+
+    def partial(self) -> Layout:
+        """What a tile computes: a block of the result, or a partial sum of one."""
+        return Layout("a16", self._rows(), Axis(self.problem.n, MICRO, (self._columns,)), self.tiles)
 
     def result(self) -> Layout:
-        return Layout("a16", self._rows(), Axis(self.problem.n, MICRO, (Level(self.c, 1),)), self.tiles)
+        """Pieces of the blocks, on the tiles that have partial sums of them."""
+        by_columns = ceil_div(self.problem.n, MICRO) // self.c >= self.k
+        row, column = ((), (self._inner,)) if by_columns else ((self._inner,), ())
+        columns = Axis(self.problem.n, MICRO, (self._columns, *column))
+        return Layout("a16", self._rows(*row), columns, self.tiles)
 
     def describe(self) -> str:
-        turns = self.turns
-        return f"{turns.side} x {self.r} x {self.c} (batch x rows x columns){turns.describe()}"
+        turns, cut = self.turns, f"{self.turns.side} x {self.r} x {self.c} (batch x rows x columns)"
+        return cut + (f", {self.k} inner blocks" if self.k > 1 else "") + turns.describe()
+
+    def partials(self) -> float:
+        """Cycles to bring partial sums to their roots."""
+        moved = gather(self.partial(), self.result(), self.k, self.c)
+        return cost.move(load_of([moved], self.tiles))
 
     def compute(self) -> dict[str, float]:
         """Kernel cycles of the busiest tile."""
-        inner = ceil_div(self.problem.k, MICRO)
+        inner = ceil_div(ceil_div(self.problem.k, MICRO), self.k)
         rows = ceil_div(self.problem.m, self.r)
         columns = ceil_div(ceil_div(self.problem.n, MICRO), self.c)
         stages = {"multiply": float(cost.gemm(rows, inner, columns))}
         if not self.problem.stored_by_columns:
             stages["transpose"] = float(cost.transpose(inner, columns))
+        if self.k > 1:
+            piece = self.result()
+            size = piece.row.largest(), piece.column.largest() // MICRO
+            stages["root"] = float(cost.root("root_f16", *size, self.k - 1))
         return stages
 
     def bytes(self) -> int:
         """On the fullest tile, element rules left aside."""
         copies = 1 if self.problem.stored_by_columns else 2
-        sizes = (self.left().bytes, self.result().bytes, copies * self.right().bytes)
+        gathered = self.k * self.result().bytes if self.k > 1 else self.result().bytes
+        sizes = (self.left().bytes, self.partial().bytes, gathered, copies * self.right().bytes)
         return sum(int(size.max()) for size in sizes)
 
 
@@ -117,6 +144,8 @@ def plan_matmul(planner: Planner, operation: Operation) -> None:
         ]
         tiles = max(grid.tiles, *(source.layout.tiles for source in sources))
         stages = {"receive": cost.move(load_of(traffic, tiles)), **grid.compute()}
+        if grid.k > 1:
+            stages["partials"] = grid.partials()
         return Judged(grid, stages, grid.bytes())
 
     judged = best_first(map(judge, grids[:JUDGED]), builder.price)
@@ -141,26 +170,37 @@ def _stages(builder: Builder, name: str, grid: Grid, a: Held, b: Held) -> str:
         transposed = builder.add(f"{name}.transposed", grid.right("a16t"), "scratch", name)
         builder.call(f"{name}.transpose", "transpose_f16", (transposed, right), cycles["transpose"])
         right = transposed
+    whole = grid.k == 1
+    partial = builder.add(
+        name if whole else f"{name}.partial", grid.partial(), "value" if whole else "scratch", name
+    )
+    builder.call(f"{name}.multiply", "gemm_f16", (partial, left, right, None), cycles["multiply"])
+    if whole:
+        return partial
+    gathered = builder.add(f"{name}.gathered", grid.result(), "scratch", name, slots=grid.k - 1)
     out = builder.add(name, grid.result(), "value", name)
-    builder.call(f"{name}.multiply", "gemm_f16", (out, left, right, None), cycles["multiply"])
+    builder.exchange(f"{name}.partials", [Gather(partial, gathered, out, grid.k, grid.c)])
+    operands = (out, partial, gathered, None, None)
+    builder.call(f"{name}.root", "root_f16", operands, cycles["root"], {"remote": grid.k - 1})
     return out
 
 
 def _grids(problem: Problem, tiles: int) -> list[Grid]:
     side = min(problem.batch, tiles)
     room = tiles // side
-    groups = ceil_div(problem.n, MICRO)
+    groups, inner = ceil_div(problem.n, MICRO), ceil_div(problem.k, MICRO)
     found = []
-    for c in range(1, min(groups, room) + 1):
-        if not is_fewest(groups, c):
-            continue
-        most = min(problem.m, room // c)
-        for step in range(8):
-            rows = min(ceil_div(problem.m, most) * 2**step, problem.m)
-            found.append(Grid(problem, ceil_div(problem.m, rows), c, Turns(problem.batch, side)))
+    for c in (parts for parts in range(1, min(groups, room) + 1) if is_fewest(groups, parts)):
+        for k in (parts for parts in range(1, min(inner, room // c) + 1) if is_fewest(inner, parts)):
+            most = min(problem.m, room // (c * k))
+            for step in range(8):
+                rows = min(ceil_div(problem.m, most) * 2**step, problem.m)
+                found.append(Grid(problem, ceil_div(problem.m, rows), k, c, Turns(problem.batch, side)))
     return list(dict.fromkeys(found))
 
 
 def _closed_form(grid: Grid, price: float) -> float:
     words = int(grid.left().bytes.max() + grid.right().bytes.max()) // 4
-    return sum(grid.compute().values()) + float(cost.exchange(words, 8)) + price * grid.bytes()
+    summed = (grid.k - 1) * int(grid.result().bytes.max()) // 4
+    moves = float(cost.exchange(words, 8) + cost.exchange(summed, grid.k))
+    return sum(grid.compute().values()) + moves + price * grid.bytes()

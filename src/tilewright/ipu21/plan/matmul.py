@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
-from . import cost
+from . import cost, normalise
 from .grids import (
     Grid,
     Shape,
@@ -23,12 +23,14 @@ from .grids import (
     turned_layout,
     weight_layout,
 )
-from .judged import Judged, best_first
+from .judged import Judged, best_first, closest
 from .layout import MICRO, Layout, Source, is_fewest
-from .movement import gather, load_of, retile
+from .movement import Traffic, gather, load_of, retile
 
 JUDGED = 8
 """How many grids are judged by their real traffic."""
+EXPECTED = 5
+"""How many are, to tell what a product will take that is not planned yet."""
 CHUNKS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32)
 """Into how many parts the inner block may be cut."""
 ROW_CHOICES = 12
@@ -106,14 +108,64 @@ def make_grid(source: Source | None, r: int, c: int, k: int) -> Grid:
 
 
 @lru_cache(maxsize=512)
-def choose(query: Query, tiles: int, price: float) -> tuple[Judged[Grid], ...]:
+def choose(query: Query, tiles: int, price: float, ahead: Ahead | None = None) -> tuple[Judged[Grid], ...]:
     """The most promising grids, judged by the traffic each really causes, best first.
 
     Args:
         price: cycles worth one byte of tile memory.
+        ahead: what follows; the best few are compared with that in view.
     """
     every = candidates(query, tiles)
-    return best_first((judge(query, grid) for grid, _, _ in every.ranking(price, JUDGED)), price)
+    judged = best_first((judge(query, grid) for grid, _, _ in every.ranking(price, JUDGED)), price)
+    near, others = closest(judged, price)
+    if len(near) == 1 or ahead is None:
+        return judged
+    compared = [replace(item, ahead=ahead.cycles(query, item.grid, tiles, price)) for item in near]
+    return (*best_first(compared, price), *others)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What follows a product.
+
+    Attributes:
+        query: the product that takes the result as its left operand; `source` is not known yet.
+        norms: how many normalisations of rows come before it.
+    """
+
+    query: Query
+    norms: int
+
+    def cycles(self, query: Query, grid: Grid, tiles: int, price: float) -> float:
+        """Cycles of it, about, behind a grid."""
+        layout = result_layout(query.shape, grid)
+        source = Source(layout, 0, self.query.shape.k)
+        return self.norms * normalise.expected(layout) + _expected(
+            replace(self.query, source=source), tiles, price
+        )
+
+
+@lru_cache(maxsize=512)
+def _expected(query: Query, tiles: int, price: float) -> float:
+    """Cycles of a product by the best of the grids that are best if the left operand may lie anywhere, their
+    rows cut as those of the source."""
+    anywhere = candidates(replace(query, source=None), tiles).ranking(price, EXPECTED)
+    grids = [
+        replace(grid, rows=make_grid(query.source, grid.r, grid.c, grid.k).rows) for grid, _, _ in anywhere
+    ]
+    return min(item.total for item in (judge(query, grid) for grid in grids))
+
+
+def receive_traffic(query: Query, grid: Grid, chunk: int = 0) -> list[Traffic]:
+    """What is brought before (a chunk of) the product: the left operand, streamed weights."""
+    shape = query.shape
+    traffic = []
+    if must_receive(query, grid):
+        source = query.source or Source(stored_left_layout(shape, grid), 0, shape.k)
+        traffic.append(retile(source.layout, left_layout(shape, grid, chunk), source.column))
+    if grid.streamed:
+        traffic.append(retile(stored_weight_layout(shape, grid), weight_layout(shape, grid, chunk)))
+    return traffic
 
 
 def must_receive(query: Query, grid: Grid) -> bool:
@@ -132,17 +184,11 @@ def judge(query: Query, grid: Grid) -> Judged[Grid]:
     shape, tiles = query.shape, grid.tiles
     partial, result = partial_layout(shape, grid), result_layout(shape, grid)
     stages = {"receive": 0.0, "multiply": 0.0, "partials": 0.0, "root": 0.0}
-    stored = stored_left_layout(shape, grid)
-    source = query.source or Source(stored, 0, shape.k)
+    tiles = max(tiles, query.source.layout.tiles if query.source else 0)
     for chunk in range(grid.chunks):
-        left, weights = left_layout(shape, grid, chunk), weight_layout(shape, grid, chunk)
-        traffic = []
-        if must_receive(query, grid):
-            traffic.append(retile(source.layout, left, source.column))
-        if grid.streamed:
-            traffic.append(retile(stored_weight_layout(shape, grid), weights))
-        if traffic:
-            stages["receive"] += cost.move(load_of(traffic, max(tiles, source.layout.tiles)))
+        left = left_layout(shape, grid, chunk)
+        if traffic := receive_traffic(query, grid, chunk):
+            stages["receive"] += cost.move(load_of(traffic, tiles))
         inner, columns = left.column.largest() // MICRO, partial.column.largest() // MICRO
         stages["multiply"] += float(cost.gemm(left.row.largest(), inner, columns, shape.element_bytes))
     if grid.streamed and query.iterations > 1:
@@ -162,9 +208,8 @@ def _judge_turned(query: Query, grid: Grid) -> Judged[Grid]:
     left, partial, result = left_layout(shape, grid), partial_layout(shape, grid), result_layout(shape, grid)
     pieces = turned_layout(result)
     stages = {"receive": 0.0}
-    if must_receive(query, grid):
-        source = query.source or Source(stored_left_layout(shape, grid), 0, shape.k)
-        load = load_of([retile(source.layout, left, source.column)], max(tiles, source.layout.tiles))
+    if traffic := receive_traffic(query, grid):
+        load = load_of(traffic, max(tiles, query.source.layout.tiles if query.source else 0))
         stages["receive"] = cost.move(load)
     channels, inner = partial.row.largest(), left.column.largest() // MICRO
     stages["multiply"] = float(cost.gemm(channels, inner, partial.column.largest() // MICRO))

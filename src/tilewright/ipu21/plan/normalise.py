@@ -57,6 +57,17 @@ def plan_l2_normalize(planner: Planner, operation: Operation) -> None:
     _plan(planner, operation, source, "l2_normalise_f16", None, epsilon=epsilon)
 
 
+def expected(layout: Layout) -> float:
+    """Cycles of a normalisation of what lies in a layout, about."""
+    parts, rows, panels = layout.column.parts, layout.row.largest(), layout.column.largest() // MICRO
+    exchanged = cost.exchange(parts * rows * SUMS_BYTES // 4, parts) if parts > 1 else 0.0
+    return float(
+        cost.kernel("row_sums_f16", rows=rows, panels=panels)
+        + exchanged
+        + cost.kernel("normalise_f16", rows=rows, panels=panels, parts=parts)
+    )
+
+
 def _operand(planner: Planner, operation: Operation) -> Held:
     """The value to normalise; an input is spread so that all tiles have a part, of few rows each."""
     x = operation.operands[0]

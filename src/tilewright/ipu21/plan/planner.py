@@ -8,7 +8,7 @@ cycles one is ready to pay for a byte per tile. The pipeline raises it until the
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...compiler.numerics import Numerics
@@ -16,6 +16,7 @@ from ...graph import Graph, Operation, Region, Value
 from ...graph.uses import dependencies
 from ...operators.parameter import flag, integer
 from . import attention, batched, normalise, pointwise, softmax, views
+from .ahead import Consumer, consumer_of
 from .builder import WISHES, Builder, Move
 from .groups import Groups, padded_columns
 from .layout import Layout, matrix_view
@@ -78,6 +79,8 @@ class Planner:
         self._views: dict[int, View] = {}
         self._inside: set[int] = set()
         self._position = 0
+        self._tasks: Sequence[Task] = ()
+        self._carried: dict[int, Value] = {}
         self._fresh = 0
         self._wanted = _wanted_groups(graph.body)
         self._uses = count_uses(graph.body)
@@ -230,13 +233,22 @@ class Planner:
         for value in region.results:
             last[value.id] = len(tasks)
         self._last = last
+        carried = {}
+        if region is not self._graph.body:
+            carried = {
+                result.id: value for result, value in zip(region.results, region.arguments, strict=False)
+            }
         for index, task in enumerate(tasks):
-            self._position, self._last = index, last
+            self._position, self._last, self._tasks, self._carried = index, last, tasks, carried
             if isinstance(task, Product):
                 plan_product(self, task)
             else:
                 HANDLERS[task.name](self, task)
         self._position, self._last = len(tasks), last
+
+    def consumer_of(self, value: Value) -> Consumer | None:
+        """The product that will take what the present task computes as its left operand."""
+        return consumer_of(self._tasks, self._position, value, self._carried)
 
     def _right_inputs(self) -> set[int]:
         """Inputs that nothing uses but one product, as its right operand."""

@@ -4,7 +4,7 @@ roots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...arithmetic import align_up
@@ -65,23 +65,13 @@ def plan_product(planner: Planner, product: Product) -> None:
     """Choose a grid and write the stages."""
     builder = planner.builder
     left = planner.lies(product.left)
-    rows, columns = planner.view(product.left)
     groups = left.groups if left else planner.wanted_groups(product.left)
-    columns = padded_columns(columns, groups)
     parts = _columns(planner, product)
-    shape = Shape(rows, columns, parts[-1].first + parts[-1].columns, builder.element_bytes)
-    query = matmul.Query(
-        shape,
-        builder.source(left) if left else None,
-        root_kernel(product, builder.family("root"), summed=True),
-        root_kernel(product, builder.family("root"), summed=False),
-        _finish_kernel(product, builder.family("root")),
-        pointwise=bool(product.activation or product.residual),
-        residual=product.residual is not None,
-        iterations=planner.iterations_of(product.rights[0]),
-        stored_once=not planner.is_constant(product.rights[0]),
-    )
-    judged = matmul.choose(query, builder.tiles, builder.price)
+    query = _query(planner, product, groups, parts)
+    if left:
+        query = replace(query, source=builder.source(left))
+    shape = query.shape
+    judged = matmul.choose(query, builder.tiles, builder.price, _ahead(planner, product, parts))
     grid = judged[0].grid
     builder.report(report_of(", ".join(value.name for value in product.results), judged))
     if left is None:
@@ -90,6 +80,34 @@ def plan_product(planner: Planner, product: Product) -> None:
         )
         left = planner.place_input(product.left, stored, groups)
     _Stages(planner, product, query, judged[0], left, parts).write()
+
+
+def _ahead(planner: Planner, product: Product, parts: list[_Columns]) -> matmul.Ahead | None:
+    """What takes the result of a product, if that is one product."""
+    consumer = planner.consumer_of(product.results[0]) if len(product.results) == 1 else None
+    if consumer is None:
+        return None
+    follower = consumer.product
+    query = _query(planner, follower, parts[0].groups, _columns(planner, follower))
+    return matmul.Ahead(query, len(consumer.norms))
+
+
+def _query(planner: Planner, product: Product, groups: Groups | None, parts: list[_Columns]) -> matmul.Query:
+    """What a product asks for, wherever its left operand lies, whose columns are padded as `groups` says."""
+    builder = planner.builder
+    rows, columns = planner.view(product.left)
+    columns = padded_columns(columns, groups)
+    return matmul.Query(
+        Shape(rows, columns, parts[-1].first + parts[-1].columns, builder.element_bytes),
+        None,
+        root_kernel(product, builder.family("root"), summed=True),
+        root_kernel(product, builder.family("root"), summed=False),
+        _finish_kernel(product, builder.family("root")),
+        pointwise=bool(product.activation or product.residual),
+        residual=product.residual is not None,
+        iterations=planner.iterations_of(product.rights[0]),
+        stored_once=not planner.is_constant(product.rights[0]),
+    )
 
 
 def _columns(planner: Planner, product: Product) -> list[_Columns]:

@@ -8,7 +8,8 @@ from profiled_digits import IMAGES, package, recorded_runs
 
 from tilewright.ipu21.machine.timing import BARRIER_INTERNAL
 from tilewright.ipu21.simulator import activity as simulator
-from tilewright.ipu21.simulator.device import REFERENCE, SimulatedDevice
+from tilewright.ipu21.simulator.choice import REFERENCE
+from tilewright.ipu21.simulator.device import SimulatedDevice
 from tilewright.runtime import Session
 from tilewright.runtime import device as runtime
 

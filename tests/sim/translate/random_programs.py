@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -272,9 +273,9 @@ def prepared(
     tile = Tile(0, checks=Checks())
 
     def _floats(random: np.random.Generator, count: int) -> NDArray[np.uint16]:
-        if not tame:
-            return _wild_floats(random, count)
-        return (random.standard_normal(count) * 0.25).astype(np.float16).view(np.uint16)
+        pool = _pool(tame)
+        begin = 2 * int(random.integers(0, (len(pool) - count) // 2))
+        return pool[begin : begin + count]
 
     for begin, size in ((LOW, 0x8000), (HIGH, 0x10000)):
         data = _floats(random, size // 2)
@@ -303,6 +304,15 @@ def prepared(
     tile.pc = CODE
     tile.m[0, 10] = 0
     return tile
+
+
+@lru_cache(maxsize=2)
+def _pool(tame: bool) -> NDArray[np.uint16]:
+    """Numbers from which every program takes a stretch: drawing new ones would take as long as running it."""
+    random = np.random.default_rng(0)
+    if tame:
+        return (random.standard_normal(1 << 20) * 0.25).astype(np.float16).view(np.uint16)
+    return _wild_floats(random, 1 << 20)
 
 
 def _wild_floats(random: np.random.Generator, count: int) -> NDArray[np.uint16]:
@@ -382,22 +392,26 @@ def judge(
     *,
     loops: bool,
     first_seed: int = 0,
+    instructions: int = 0,
     report: bool = False,
     family: str = "",
 ) -> Verdict:
     """Compare the engines on so many programs, up to the first difference.
 
     `family`: only its forms, on tame numbers, so that most programs run natively to their end.
+    `instructions`: after so many (a bundle counts once) it is enough. `report`: say how far it is.
     """
     verdict = Verdict()
     forms = forms_of(family) if family else worker_forms()
+    translator()  # Its library comes from the cache.
     begin = time.monotonic()
     with without_cache():
         for index in range(programs):
             compare(first_seed + index, forms, steps, loops=loops, verdict=verdict, tame=bool(family))
-            if verdict.failure:
+            if verdict.failure or 0 < instructions <= verdict.instructions:
                 break
-            if index % 500 == 499:
+            if index % 50 == 49:
+                # Each new translation is compared with all that are known.
                 translator().forget()
             if report and index % 1000 == 999:
                 print(f"{index + 1} programs after {time.monotonic() - begin:.0f} s", flush=True)
@@ -413,7 +427,8 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    straight = judge(-(-options.instructions // 240), 40, loops=False, first_seed=options.seed, report=True)
+    wanted = options.instructions
+    straight = judge(wanted, 40, loops=False, first_seed=options.seed, instructions=wanted, report=True)
     looping = Verdict()
     if not straight.failure:
         looping = judge(options.programs, 12, loops=True, first_seed=options.seed + (1 << 30), report=True)

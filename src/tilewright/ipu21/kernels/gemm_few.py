@@ -31,7 +31,9 @@ BETWEEN_ROWS, NEXT_GROUP, FIRST_GROUP, ROWS, COLUMN = range(5)
 """The words of a worker's block; `COLUMN`, bytes from column to column, is for `gemm_short`."""
 
 OPEN, FIRST, MIDDLE, LAST, FINAL = "open", "first", "middle", "last", "final"
-_RING, _START_WORD = "$a4:5", "$a6:7"
+_INPUT, _RING, _START_WORD = "$a0:1", "$a4:5", "$a6:7"
+_SPARE = "$a2:3"
+"""Input word 5, where an exchange in the second half follows a ring; word 1 of a start row, at first."""
 
 
 @dataclass(frozen=True)
@@ -81,52 +83,88 @@ def few_lines(panel: FewPanel) -> list[str]:
 
 def _first_half(panel: FewPanel) -> list[str]:
     if panel.first == MIDDLE:
-        return _ring_half(0)
+        return _ring_half(0, panel.second != MIDDLE)
     start = {ZERO: "", ROW: "1", ADD: "$m7"}[panel.mode]
-    return exchange(0, start, "$m7" if panel.first == FIRST else "")
+    kept = 2 if panel.first == OPEN and panel.mode == ROW else 0
+    return exchange(0, start, "$m7" if panel.first == FIRST else "", kept=kept)
 
 
 def _second_half(panel: FewPanel) -> list[str]:
+    early = panel.first == MIDDLE
     if panel.second == MIDDLE:
         return _ring_half(1)
     if panel.second == LAST:
-        return exchange(1, {ZERO: "", ROW: "-3", ADD: "$m6"}[panel.mode], "$m6")
-    return store_both()
+        return exchange(1, {ZERO: "", ROW: "-3", ADD: "$m6"}[panel.mode], "$m6", early=early)
+    return store_both(early=early)
 
 
-def _ring_half(half: int) -> list[str]:
-    """A round in which the other row's sums go round through the rounding to halves."""
+def _ring_half(half: int, early: bool = False) -> list[str]:
+    """A round in which the other row's sums go round through the rounding to halves.
+
+    Args:
+        early: input word 5 is loaded too.
+    """
     words = range(4 * half, 4 * half + 4)
-    lines = [bundle(_load(word + 1, "$m7"), amp(_input(word), _RING, word % 4)) for word in words]
-    return [*lines, bundle("nop", amp("$azeros", _RING, 1))]
+    lines = [bundle(_load(word + 1, "$m7"), amp(_INPUT, _RING, word % 4)) for word in words]
+    return [*lines, bundle(_load(5, "", _SPARE) if early else "nop", amp("$azeros", _RING, 1))]
 
 
-def exchange(half: int, start: str, store: str, ahead: bool = True, pointers: Pointers = KEPT) -> list[str]:
+def exchange(
+    half: int,
+    start: str,
+    store: str,
+    ahead: bool = True,
+    pointers: Pointers = KEPT,
+    *,
+    kept: int = 0,
+    early: bool = False,
+) -> list[str]:
     """A round in which the other row's sums come out and its next start goes in.
 
     Args:
         start: step of the start pointer behind word 3; empty if sums start from zeros.
         store: step of the store pointer behind word 3; empty if nothing is stored.
         ahead: the word behind this row is loaded too.
+        kept: so many of the first start words are in registers already.
+        early: so is the second input word.
     """
-    pushed = _START_WORD if start else "$azeros"
     lines = []
     for p in range(4):
         word = 4 * half + p
         loads = [_load(word + 1, pointers.onward)] if p < 3 or ahead else []
-        if start:
+        if early and p < 3:
+            # One word further, the next to the last where word 5 has been.
+            loads = [_load(word + 2, pointers.onward, (_INPUT, _SPARE)[p])] if p < 2 else []
+        if start and p >= kept:
             lines.append(f"ld64step {_START_WORD}, $mzero, {pointers.start}+=, {start if p == 3 else 1}")
+        pushed = "$azeros" if not start else _SPARE if p == 1 < kept else _START_WORD
         main = loads.pop() if p == 0 or not store else f"st64step {_RING}, $mzero, {pointers.store}+=, 1"
-        lines += [bundle(main, amp(_input(word), pushed, p)), *loads]
+        x = _SPARE if early and p % 2 else _INPUT
+        lines += [bundle(main, amp(x, pushed, p)), *loads]
     return [*lines, f"st64step {_RING}, $mzero, {pointers.store}+=, {store}"] if store else lines
 
 
-def store_both(pointers: Pointers = KEPT) -> list[str]:
+def store_both(pointers: Pointers = KEPT, *, early: bool = False) -> list[str]:
     """Row 1's round; then both rows are stored."""
-    lines = exchange(1, "", "$m6", False, pointers)
+    lines = exchange(1, "", "$m6", False, pointers, early=early)
     stored = [lines.pop(), *(f"st64step {_RING}, $mzero, {pointers.store}+=, 1" for _ in range(3))]
     drain = [bundle(store, amp("$azeros", "$azeros", min(p, 1))) for p, store in enumerate(stored)]
     return [*lines, *drain, stored[-1]]
+
+
+def _fill_row(last: str) -> list[str]:
+    """Push row 0's partials from a start row, of which words 0 and 1 stay for row 1."""
+
+    def load(pair: str, step: int = 1) -> str:
+        return f"ld64step {pair}, $mzero, $m9+=, {step}"
+
+    return [
+        load(_START_WORD),
+        bundle(load(_SPARE), amp("$azeros", _START_WORD, 1)),
+        bundle(load(_INPUT), amp("$azeros", _SPARE, 1)),
+        bundle(load(_RING, -1), amp("$azeros", _INPUT, 1, _INPUT)),
+        bundle(last, amp("$azeros", _RING, 1)),
+    ]
 
 
 def fill(last: str, fourth: str, pointer: str = "$m9") -> list[str]:
@@ -140,20 +178,16 @@ def fill(last: str, fourth: str, pointer: str = "$m9") -> list[str]:
     ]
 
 
-def _input(word: int) -> str:
-    return "$a0:1" if word % 2 == 0 else "$a2:3"
-
-
-def _load(word: int, onward: str) -> str:
+def _load(word: int, onward: str, pair: str = _INPUT) -> str:
     """Load an input word of the panel; word 8 is the next panel's first.
 
     `onward`: step behind word 7, to the next panel's rows.
     """
-    return f"ld64step {_input(word)}, $mzero, $m4+=, {'$m6' if word == 3 else onward if word == 7 else 1}"
+    return f"ld64step {pair}, $mzero, $m4+=, {'$m6' if word == 3 else onward if word == 7 else 1}"
 
 
-def amp(x: str, pushed: str, phase: int) -> str:
-    return f"f16v4hihov4amp {_RING}, {x}, {pushed}, TAMP_F16V4_E4_P{phase}"
+def amp(x: str, pushed: str, phase: int, out: str = _RING) -> str:
+    return f"f16v4hihov4amp {out}, {x}, {pushed}, TAMP_F16V4_E4_P{phase}"
 
 
 @dataclass(frozen=True)
@@ -203,7 +237,7 @@ def opening_lines(opening: Opening) -> list[str]:
     if not opening.lone:
         steps.append(from_block("$m8", FIRST_GROUP))
     first_word = "ld64step $a0:1, $mzero, $m4+=, 1"
-    started = fill(first_word, "-3" if mode == ROW else "$m6")
+    started = _fill_row(first_word) if mode == ROW else fill(first_word, "$m6")
     return [
         f"{label}:",
         from_frame("$m10", BLOCKS),

@@ -90,7 +90,7 @@ def test_large_scores_saturate() -> None:
         Case(13, 4, 61, 12, scale=scale, p=REGION1_BASE + 0x10000, scores=DATA).check()
 
 
-@pytest.mark.parametrize(("panels", "valid"), [(3, 40), (1, 16)])
+@pytest.mark.parametrize(("panels", "valid"), [(3, 40), (1, 16), (2, 32)])
 def test_scores_of_minus_infinity_do_not_count(panels: int, valid: int) -> None:
     case = Case(14, panels, valid)
     case.values[:, :, 1::3] = -np.inf
@@ -115,7 +115,7 @@ def test_rows_of_the_lowest_half() -> None:
 
 @pytest.mark.parametrize("diagonal", [None, 2])
 def test_no_races_and_nothing_unwritten(diagonal: int | None) -> None:
-    for rows, panels, valid in ((7, 1, 16), (2, 1, 16), (13, 3, 37), (2, 4, 17)):
+    for rows, panels, valid in ((7, 1, 16), (2, 1, 16), (13, 3, 48), (2, 2, 32), (13, 3, 37), (2, 4, 17)):
         for p in (P, SCORES):
             case = Case(rows, panels, valid, diagonal, p=p)
             result = guarded(case.symbol, case.places | case.scalars, case.inputs)

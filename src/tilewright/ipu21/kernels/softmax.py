@@ -21,6 +21,7 @@ from ..machine.timing import WORKER_SLOTS
 from .grid import MAXIMUM_SIDE, PANELS, ROWS
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
+from .softmax_full_source import FULL_END, FULL_ROW, FULL_START
 from .softmax_narrow_source import BEFORE, END, IDLE, ROW, SECOND, START
 from .softmax_source import (
     BEFORE_FIRST,
@@ -63,10 +64,13 @@ def cycles(rows: Any, panels: Any, valid: Any) -> Any:
     rows, panels, valid = (np.asarray(value, dtype=np.int64) for value in (rows, panels, valid))
     begin = len(start(SYMBOL, False))
     each = ceil_div(rows, WORKER_SLOTS)
-    narrow = _is_narrow(panels, valid)
+    narrow, is_full = _is_narrow(panels, valid), (panels > 1) & (valid == 16 * panels)
     once = slots_of([*START, BEFORE, *SECOND, *END])
-    busy = np.where(narrow, once + (each - 1) * slots_of(ROW), begin + each * _row_slots(panels, valid)) + 1
-    slots = np.where(rows > 0, busy, np.where(narrow, IDLE + 1, NO_ROW_SLOTS))
+    slots = begin + each * _row_slots(panels, valid)
+    full_row = FULL_ROW + panels * slots_of([*FIRST_PANEL, *SECOND_PANEL])
+    slots = np.where(is_full, len(FULL_START) + each * full_row + len(FULL_END), slots)
+    slots = np.where(narrow, once + (each - 1) * slots_of(ROW), slots) + 1
+    slots = np.where(rows > 0, slots, np.where(narrow, IDLE + 1, NO_ROW_SLOTS))
     return supervisor_cycles(SYMBOL, False) + WORKER_SLOTS * slots
 
 

@@ -8,8 +8,8 @@ by a row of a table that says +65504 for a column that counts and -65504 for oth
 In the second pass the store of a half row's second word is one half row late; until there is one it writes
 the place of the first word, whose pointer stays ($m10 = 0).
 
-Every worker has a frame of its own. Where one panel is all there is and all of it counts, rows are straight
-code (`softmax_narrow_source`).
+Every worker has a frame of its own. Where all columns of all panels count, there is no look at a tail
+(`softmax_full_source`), and rows of one panel are straight code (`softmax_narrow_source`).
 
 Worker registers:
     $m0, $m1 row of the scores and of p    $m2 row's state    $m3 further rows of the worker
@@ -26,6 +26,7 @@ from functools import cache
 
 from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
 from .launch import SIXTH
+from .softmax_full_source import full
 from .softmax_narrow_source import narrow
 from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE, WORDS, argument
 from .supervisor import call_cycles, launch, schedule, to_frame
@@ -215,14 +216,26 @@ def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
     else:
         choice = [
             f"setzi $m9, .L{symbol}_worker",
-            f"setzi %entry, .L{symbol}_narrow",
-            "cmpeq %narrow, %panels, 1",
-            "cmpeq %all, %valid, 16",
-            "and %narrow, %narrow, %all",
-            "movnz $m9, %narrow, %entry",
+            f"setzi %full, .L{symbol}_full",
+            f"setzi %narrow, .L{symbol}_narrow",
+            "cmpeq %one, %panels, 1",
+            "movnz %full, %one, %narrow",
+            "shl %all, %panels, 4",
+            "cmpeq %all, %valid, %all",
+            "cmpult %some, $mzero, %panels",
+            "and %all, %all, %some",
+            "movnz $m9, %all, %full",
             "shr %whole, %valid, 4",
             "and %tail, %valid, 15",
             "sub %zeros, %panels, %whole",
+            # Or, from behind a row to its first panel and to the next row.
+            "shl %back, %shape, 16",
+            "shr %back, %back, 11",
+            "mul %back, %back, %panels",
+            "sub %back, 0, %back",
+            "movnz %tail, %all, %back",
+            f"add %back, %back, {32 * WORKER_SLOTS}",
+            "movnz %zeros, %all, %back",
         ]
         common = {WHOLE: "%whole", TAIL: "%tail", ZEROS: "%zeros"}
     lines = [
@@ -278,9 +291,11 @@ def source(symbol: str, causal: bool) -> str:
     lines = [
         *worker(f".L{symbol}_worker", _worker(symbol, causal)),
         *([] if causal else worker(f".L{symbol}_narrow", narrow(symbol))),
+        *([] if causal else worker(f".L{symbol}_full", full(symbol, FIRST_PANEL, SECOND_PANEL))),
         ".balign 8",
         f".L{symbol}_table:",
         *table,
+        ".word 0, 0",
     ]
     return section(symbol, [*supervisor(symbol, causal), *lines])
 

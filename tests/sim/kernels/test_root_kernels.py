@@ -13,6 +13,7 @@ from root_cases import WIDE, Case, member_named
 
 from tilewright.errors import UnsupportedError
 from tilewright.ipu21.kernels import KERNELS, root
+from tilewright.ipu21.kernels.gelu import CUBIC, LINEAR
 from tilewright.ipu21.kernels.root_worker import VARIANTS
 from tilewright.ipu21.machine.memory import REGION1_BASE
 
@@ -57,6 +58,22 @@ def test_exact_activation_of_every_half() -> None:
     arguments |= {"own_stride": 61 * 32, "remote_count": 0, "remote_stride": 0}
     outcome = run("root_f16_exact", arguments, [(REGION1_BASE, tile)], [(DATA, tile.nbytes)])
     np.testing.assert_array_equal(outcome.array(DATA, tile), root.exact_gelu(tile))
+
+
+def test_exact_activation_of_normal_values() -> None:
+    """The rounding of halves outweighs the cubic, which no bound for the worst value would tell."""
+    x = np.random.default_rng(0).normal(0, 1, 50_000).astype(np.float16)
+    wide = x.astype(np.float64)
+
+    def deviation(found: Halves) -> float:
+        return float(np.sqrt(np.mean((found.astype(np.float64) - exact(wide)) ** 2)))
+
+    below = np.array([math.erfc(value / math.sqrt(2)) for value in wide])
+    with np.errstate(divide="ignore"):
+        argument = np.log((2 - below) / below).astype(np.float16).astype(np.float64)
+    rounded = (wide * (1 / (1 + np.exp(-argument))).astype(np.float16)).astype(np.float16)
+    assert deviation(root.exact_gelu(x)) <= 1.25 * deviation(rounded)
+    assert deviation(root.exact_gelu(x)) < deviation(root.gated(x, LINEAR, CUBIC))
 
 
 def test_goals() -> None:

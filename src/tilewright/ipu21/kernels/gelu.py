@@ -78,12 +78,17 @@ def cycles(words: Any) -> Any:
 
 def reference(x: Halves) -> Halves:
     """GeLU with the kernel's rounding steps and a correctly rounded sigmoid (open on a card)."""
-    linear, cubic = np.array([LINEAR, CUBIC], np.uint16).view(np.float16).astype(np.float64)
+    return gated(x, LINEAR, CUBIC)
+
+
+def gated(x: Halves, linear: int, cubic: int) -> Halves:
+    """x sigm(linear x + cubic x^3) with the kernel's rounding steps; the factors are bits of halves."""
+    first, third = np.array([linear, cubic], np.uint16).view(np.float16).astype(np.float64)
     wide = x.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         square = to_halves(wide * wide).astype(np.float64)
         cube = to_halves(square * wide).astype(np.float64)
-        z = to_halves(to_singles(linear * wide + cubic * cube)).astype(np.float64)
+        z = to_halves(to_singles(first * wide + third * cube)).astype(np.float64)
         gate = to_halves(1 / (1 + np.exp(-z))).astype(np.float64)
         return to_halves(wide * gate)
 

@@ -6,9 +6,9 @@ activation the residual belongs to the sum, behind an activation it is added in 
 
 * none;
 * tanh: x sigm(c1 x + c3 x^3), see `gelu`;
-* exact: x / 2 (1 + erf(x / sqrt 2)) as x sigm(b x + c x r^2) with r = min(x^2 + a, 0). The parabola in x^2
-  alone costs 5e-5; with the rounding of every step the result is within `EXACT_ERROR` max(|y|, 1/4) for every
-  finite half.
+* exact: x / 2 (1 + erf(x / sqrt 2)) in the same form with other factors. The cubic alone is off by up to
+  3.6e-4; with the rounding of every step the result is within `EXACT_ERROR` max(|y|, 1/4) for every finite
+  half. For normal x the root mean square of the error is 2.0e-4; 1.7e-4 come from the rounding alone.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..machine.timing import WORKER_SLOTS
-from .gelu import reference as tanh_reference
+from .gelu import gated
 from .grid import PANELS, ROWS, busiest
-from .halves import Halves, to_halves, to_singles
+from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .root_frame import EXACT, NONE, PLAIN, POINT, WIDE, Member
 from .root_source import is_wide, source, supervisor_cycles
 from .root_worker import (
-    EXACT_FACTORS,
+    FACTORS,
     VARIANTS,
     Variant,
     next_slots,
@@ -71,15 +71,7 @@ IDLE = 3
 
 def exact_gelu(x: Halves) -> Halves:
     """The exact activation with the kernel's rounding and a correctly rounded sigmoid (open on a card)."""
-    a, b, c = np.array(EXACT_FACTORS, np.uint16).view(np.float16).astype(np.float64)
-    wide = x.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        square = to_halves(wide * wide).astype(np.float64)
-        below = np.minimum(to_halves(square + a), 0).astype(np.float64)
-        parabola = to_halves(to_halves(below * below).astype(np.float64) * wide).astype(np.float64)
-        z = to_halves(to_singles(b * wide + c * parabola)).astype(np.float64)
-        gate = to_halves(1 / (1 + np.exp(-z))).astype(np.float64)
-        return to_halves(wide * gate)
+    return gated(x, *FACTORS[EXACT])
 
 
 def reference(
@@ -102,7 +94,7 @@ def reference(
             total = total + addend.astype(np.float32)
         result = to_halves(total)
         if variant.activation != NONE:
-            result = exact_gelu(result) if variant.activation == EXACT else tanh_reference(result)
+            result = gated(result, *FACTORS[variant.activation])
             if residual is not None:
                 result = to_halves(result.astype(np.float64) + residual.astype(np.float64))
     return result

@@ -17,8 +17,8 @@ WIDE, PLAIN, POINT = "wide", "plain", "point"
 
 OWN, OUT, REMOTE, SHARE, JUMP, OWN_JUMP, PARTIALS, ALONG, BACK, MORE = range(10)
 """Words of a worker's frame. SHARE: rows - 1, negative without work, and panels - 1 above them. PARTIALS:
-their number, and bytes to the next panel's bias above it. MORE: bias, residual and constants of the
-activation, as far as there are such."""
+their number, and bytes to the next panel's bias above it. MORE: bias and residual, as far as there are
+such."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,6 @@ class Member:
         return (WIDE, PLAIN)
 
     @property
-    def constants(self) -> Sequence[int]:
-        """What the supervisor leaves at `constant`, below 2^20."""
-        return ()
-
-    @property
     def row_shift(self) -> int:
         return self.row_bytes.bit_length() - 1
 
@@ -65,14 +60,9 @@ class Member:
         return MORE + self.bias
 
     @property
-    def constant(self) -> int:
-        """First word of the constants."""
-        return MORE + self.bias + self.residual
-
-    @property
     def words(self) -> int:
         """Words of a worker's frame."""
-        return self.constant + len(self.constants)
+        return MORE + self.bias + self.residual
 
     @property
     def frame_bytes(self) -> int:

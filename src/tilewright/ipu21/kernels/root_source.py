@@ -148,15 +148,11 @@ def _supervisor(member: Member) -> tuple[str, ...]:
     operands |= {MORE: "$m5"} if member.bias else {}
     operands |= {member.residual_word: "$m6"} if member.residual else {}
     two, kept = 4 * member.words + SHARE, 5 * member.words + SHARE
-    constants = []
-    for index, value in enumerate(member.constants):
-        constants += [f"setzi $m0, {value:#x}", *_all(member, "$m0", member.constant + index)]
     return (
         f"add $m11, $m11, -{member.frame_bytes}",
         *(to_frame(register, word) for word, register in operands.items()),
         *_way(member),
         to_frame("$m9", kept),
-        *constants,
         "shl $m0, $m7, 16",
         "shr $m0, $m0, 16",
         "shr $m1, $m7, 16",

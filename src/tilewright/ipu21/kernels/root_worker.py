@@ -18,11 +18,11 @@ Worker registers:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..machine.timing import MULTI_SLOT
+from .gelu import CUBIC, LINEAR
 from .root_frame import (
     EXACT,
     NONE,
@@ -31,17 +31,15 @@ from .root_frame import (
     TANH,
     WIDE,
     Member,
-    from_frame,
     load_lines,
     next_lines,
     start_lines,
 )
 from .text import bundle, worker
 
-TANH_FACTORS = 0x2C91 << 16 | 0x3E62
-"""Halves c3, c1 of the gate sigm(c1 x + c3 x^3): 2 sqrt(2 / pi) times 0.044715 and 1."""
-EXACT_FACTORS = (0xD1A0, 0x4286, 0x92BE)
-"""Halves a, b, c of the gate sigm(b x + c x r^2), r = min(x^2 + a, 0)."""
+FACTORS = {TANH: (LINEAR, CUBIC), EXACT: (0x3E65, 0x2C7F)}
+"""Halves c1, c3 of the gate sigm(c1 x + c3 x^3): those of the tanh form, and those with the least error of
+GeLU itself after all rounding."""
 
 TAKE_OUT = tuple(f"f16v2gina $a{register}, $azero, 0" for register in (4, 5, 6, 7))
 """Two sums each; the others move down and zeros move in."""
@@ -64,10 +62,6 @@ class Variant(Member):
         alone = self.activation != NONE and not self.bias and not self.residual
         return (WIDE, PLAIN, POINT) if alone else (WIDE, PLAIN)
 
-    @property
-    def constants(self) -> Sequence[int]:
-        return EXACT_FACTORS[:1] if self.activation == EXACT else ()
-
 
 VARIANTS = tuple(
     Variant(bias, residual, activation)
@@ -77,31 +71,26 @@ VARIANTS = tuple(
 )
 
 
-def _gate(variant: Variant) -> list[tuple[str, str]]:
-    """(main, aux): from x in $a4:7 and empty accumulators to the sigmoid's arguments in $a0:3."""
-    lines = []
-    for x, work, constant in (("$a4:5", "$a0:1", "$a2"), ("$a6:7", "$a2:3", "$a0")):
-        lines.append(("nop", f"f16v4mul {work}, {x}, {x}"))
-        if variant.activation == EXACT:
-            load = from_frame(variant.constant, constant)
-            lines[-1] = (load, lines[-1][1])
-            lines.append(("nop", f"f16v4add {work}, {constant}:BL, {work}"))
-            lines.append(("nop", f"f16v4min {work}, {work}, $azeros"))
-            lines.append(("nop", f"f16v4mul {work}, {work}, {work}"))
-        lines.append(("nop", f"f16v4mul {work}, {work}, {x}"))
-        lines.append(("nop", f"f16v4mix {'$azeros' if x == '$a4:5' else '$a0:1'}, {x}, {work}"))
-    return [*lines, ("nop", "f16v4mix $a2:3, $azeros, $azeros")]
+_GATE = (
+    "f16v4mul $a0:1, $a4:5, $a4:5",
+    "f16v4mul $a0:1, $a0:1, $a4:5",
+    "f16v4mix $azeros, $a4:5, $a0:1",
+    "f16v4mul $a2:3, $a6:7, $a6:7",
+    "f16v4mul $a2:3, $a2:3, $a6:7",
+    "f16v4mix $a0:1, $a6:7, $a2:3",
+    "f16v4mix $a2:3, $azeros, $azeros",
+)
+"""From x in $a4:7 and empty accumulators to the sigmoid's arguments in $a0:3."""
 
 
-def _point(variant: Variant, label: str) -> list[str]:
+def _point(label: str) -> list[str]:
     """One half row to which nothing is added."""
-    gate = _gate(variant)
-    free = iter(("st64step $a6:7, $mzero, $m2+=, $m11", "ld64step $a6:7, $mzero, $m0+=, 3", "setzi $m11, 3"))
-    first = [(next(free, "nop") if main == "nop" else main, aux) for main, aux in gate]
+    mains = ["st64step $a6:7, $mzero, $m2+=, $m11", "ld64step $a6:7, $mzero, $m0+=, 3", "setzi $m11, 3"]
+    mains += ["nop"] * (len(_GATE) - len(mains))
     return [
         f"{label}_row:",
         bundle("ld64step $a4:5, $mzero, $m0+=, 1"),
-        *(bundle(*pair) for pair in first),
+        *map(bundle, mains, _GATE),
         bundle("nop", "f16v2sigm $a0, $a0"),
         bundle("nop", "f16v2sigm $a1, $a1"),
         bundle("nop", "f16v4mul $a4:5, $a4:5, $a0:1"),
@@ -114,7 +103,7 @@ def _point(variant: Variant, label: str) -> list[str]:
 def _row(variant: Variant, way: str, label: str) -> list[str]:
     """One half row; entered at `<label>_first` where the late store is skipped, left when no row follows."""
     if way == POINT:
-        return _point(variant, label)
+        return _point(label)
     bias, residual, activation = variant.bias, variant.residual, variant.activation
     accumulate = "f16v8acc $a0:3"
     step = "2" if way == WIDE else "3"
@@ -139,7 +128,7 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
         main[2:] = ["st64step $a4:5, $mzero, $m2+=, 1", f"brnzdec $m6, {label}_row"]
         return [*lines, *map(bundle, main, TAKE_OUT)]
     lines += map(bundle, main, TAKE_OUT)
-    lines += [bundle(*pair) for pair in _gate(variant)]
+    lines += [bundle("nop", step) for step in _GATE]
     store = "st64step $a4:5, $mzero, $m2+=, 1"
     again = f"brnzdec $m6, {label}_row"
     lines += [bundle("nop", "f16v2sigm $a0, $a0"), bundle("nop", "f16v2sigm $a1, $a1")]
@@ -177,7 +166,8 @@ def _factor(variant: Variant, part: int) -> str:
     """Sets $a4 to the factors of `f16v4mix` in two parts."""
     if variant.activation == NONE:
         return "fnop"
-    value = TANH_FACTORS if variant.activation == TANH else EXACT_FACTORS[2] << 16 | EXACT_FACTORS[1]
+    linear, cubic = FACTORS[variant.activation]
+    value = cubic << 16 | linear
     return f"setzi $a4, {value & 0xFFFFF:#x}" if part == 0 else f"or $a4, $a4, {value & 0xFFF00000:#x}"
 
 

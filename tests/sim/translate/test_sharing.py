@@ -122,6 +122,37 @@ def test_a_strided_walk_that_interleaves_the_workers() -> None:
     assert tile.memory[DATA - 0x4C000 :][: len(data)].tobytes() == data
 
 
+STRIDED = """
+    get $m0, $WSR
+    and $m0, $m0, 7
+    shl $m0, $m0, 3
+    add $m1, $mvertex_base, $m0
+    {more}
+    rpt 20, 1
+    {{ ld64step $a0:1, $mzero, $m{source}+=, {step} ; fnop }}
+    {{ st64step $a0:1, $mzero, $m1+=, 6 ; fnop }}
+"""
+
+
+def test_a_strided_walk_over_what_the_next_worker_stores() -> None:
+    _, native = both(STRIDED.format(more="add $m2, $m1, 8", source=2, step=6), bytes(2000))
+    assert native == 0
+
+
+def test_strided_walks_in_different_steps() -> None:
+    # Every other word of one's own: only a look at each word can tell that nobody else stores there.
+    _, native = both(STRIDED.format(more="mov $m2, $m1", source=2, step=12), bytes(4000))
+    assert native == 1
+
+
+def test_a_strided_walk_through_a_block_that_all_load() -> None:
+    _, native = both(
+        STRIDED.format(more="setzi $m3, 0x5c000\nld64 $a2:3, $m3, $mzero, 12\nnop", source=1, step=0),
+        bytes(2000),
+    )
+    assert native == 0
+
+
 def test_a_repeat_whose_last_store_meets_the_next_worker() -> None:
     _, native = both(
         """

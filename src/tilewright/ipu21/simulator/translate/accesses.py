@@ -286,6 +286,8 @@ class Analysis:
                 moved = self.value(first).plus(unknown("m", first), -1)
             elif kind == "field":
                 moved = self.fields[first][second].plus(unknown("field", first, second), -1)
+            elif kind == "pace" and self.value(first) == unknown("m", first):
+                moved = Linear()
             else:
                 return None
             total = total.plus(moved, count)

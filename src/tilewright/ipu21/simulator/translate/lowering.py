@@ -414,8 +414,8 @@ class _Body:
         a, b = self.lowering.as_int(left), self.lowering.as_int(right)
         if isinstance(op, ast.FloorDiv) and right.kind == "c" and right.constant > 0:
             return Value("i", self.builder.op(f"ashr i64 {a}, {log2_of(right.constant)}"))
-        if isinstance(op, ast.Mod) and right.kind == "c":
-            if right.constant & (right.constant - 1) == 0:
+        if isinstance(op, ast.Mod):
+            if right.kind == "c" and right.constant & (right.constant - 1) == 0:
                 return Value("i", self.builder.op(f"and i64 {a}, {right.constant - 1}"))
             # Only of numbers that are not negative.
             return Value("i", self.builder.op(f"urem i64 {a}, {b}"))

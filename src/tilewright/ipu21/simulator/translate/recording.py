@@ -1,8 +1,8 @@
 """Native functions that record what workers touch, to find out whether two of them met. Plain Python here;
 compiled with `lowering`.
 
-Accesses side by side are kept as runs of bytes, few per worker. Scattered ones, and runs when there is no
-more room for them, go to a bitmap of all words.
+Accesses side by side are kept as runs of bytes, evenly spaced ones as combs, few per worker. All others, and
+these when there is no more room for them, go to a bitmap of all words.
 """
 
 from __future__ import annotations
@@ -50,12 +50,19 @@ def mark(scratch: Integers, kind: int, low: int, high: int) -> int:
     return 0
 
 
-def mark_runs(scratch: Integers, kind: int) -> int:
-    """Move the runs of a kind to the bitmap."""
+def mark_all(scratch: Integers, kind: int) -> int:
+    """Move the runs and combs of a kind to the bitmap."""
     runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
     for index in range(scratch[sc.RUN_COUNTS + kind]):
         mark(scratch, kind, runs[2 * index], runs[2 * index + 1])
     scratch[sc.RUN_COUNTS + kind] = 0
+    combs = integers_at(scratch[sc.COMBS] + kind * sc.COMB_BYTES)
+    for index in range(scratch[sc.COMB_COUNTS + kind]):
+        place = combs[4 * index]
+        while place < combs[4 * index + 1]:
+            mark(scratch, kind, place, place + combs[4 * index + 3])
+            place += combs[4 * index + 2]
+    scratch[sc.COMB_COUNTS + kind] = 0
     return 0
 
 
@@ -73,11 +80,28 @@ def record(scratch: Integers, store: int, low: int, high: int) -> int:
             return 0
         index += 1
     if count == sc.MOST_RUNS:
-        mark_runs(scratch, kind)
+        mark_all(scratch, kind)
         count = 0
     runs[2 * count] = first
     runs[2 * count + 1] = end
     scratch[sc.RUN_COUNTS + kind] = count + 1
+    return 0
+
+
+def record_comb(scratch: Integers, store: int, low: int, step: int, count: int, size: int) -> int:
+    """The running worker accesses `size` bytes at `low` and every `step` > `size` bytes from there."""
+    kind = 2 * scratch[sc.WORKER] + store
+    used = scratch[sc.COMB_COUNTS + kind]
+    if (low | step | size) & 3 or used == sc.MOST_COMBS:
+        for index in range(count):
+            mark(scratch, kind, low + index * step, low + index * step + size)
+        return 0
+    combs = integers_at(scratch[sc.COMBS] + kind * sc.COMB_BYTES)
+    combs[4 * used] = low
+    combs[4 * used + 1] = low + (count - 1) * step + size
+    combs[4 * used + 2] = step
+    combs[4 * used + 3] = size
+    scratch[sc.COMB_COUNTS + kind] = used + 1
     return 0
 
 
@@ -91,6 +115,48 @@ def runs_meet(scratch: Integers, kind: int, other: int) -> int:
             apart = (others[2 * item + 1] <= runs[2 * index]) | (runs[2 * index + 1] <= others[2 * item])
             found |= 1 - apart
     return found
+
+
+def between(low: int, size: int, other: int, other_size: int, step: int) -> bool:
+    """Whether bytes at an offset, repeated every `step`, pass between others that are repeated so too."""
+    if other < low:
+        shift = (low - other) % step
+        return shift >= other_size and shift + size <= step
+    shift = (other - low) % step
+    return shift >= size and shift + other_size <= step
+
+
+def combs_tangle(scratch: Integers, kind: int, other: int) -> int:
+    """1 unless each comb of a kind certainly misses all runs and combs of another."""
+    combs = integers_at(scratch[sc.COMBS] + kind * sc.COMB_BYTES)
+    others = integers_at(scratch[sc.COMBS] + other * sc.COMB_BYTES)
+    runs = integers_at(scratch[sc.RUNS] + other * sc.RUN_BYTES)
+    for index in range(scratch[sc.COMB_COUNTS + kind]):
+        low, high = combs[4 * index], combs[4 * index + 1]
+        step, size = combs[4 * index + 2], combs[4 * index + 3]
+        for item in range(scratch[sc.RUN_COUNTS + other]):
+            first, end = runs[2 * item], runs[2 * item + 1]
+            if low < end and first < high and not between(low, size, first, end - first, step):
+                return 1
+        for item in range(scratch[sc.COMB_COUNTS + other]):
+            first, end = others[4 * item], others[4 * item + 1]
+            if low < end and first < high:
+                if step != others[4 * item + 2]:
+                    return 1
+                if not between(low, size, first, others[4 * item + 3], step):
+                    return 1
+    return 0
+
+
+def tangled(scratch: Integers) -> bool:
+    """Whether only the bitmap can tell if combs meet anything of other workers."""
+    found = 0
+    for kind in range(2 * WORKERS):
+        if scratch[sc.COMB_COUNTS + kind]:
+            for other in range(2 * WORKERS):
+                if (kind | other) & 1 and kind >> 1 != other >> 1:
+                    found |= combs_tangle(scratch, kind, other)
+    return found != 0
 
 
 def near_stores(scratch: Integers, worker: int, step: int) -> int:
@@ -114,9 +180,9 @@ def near_stores(scratch: Integers, worker: int, step: int) -> int:
 def races(scratch: Integers) -> int:
     """Not zero if a word that one worker stored was touched by another. Clears all records."""
     found = 0
-    if scratch[sc.DIRTY_COUNT]:
+    if scratch[sc.DIRTY_COUNT] or tangled(scratch):
         for kind in range(2 * WORKERS):
-            mark_runs(scratch, kind)
+            mark_all(scratch, kind)
         return marks_meet(scratch)
     if near_stores(scratch, 0, 1) | near_stores(scratch, WORKERS - 1, -1):
         for worker in range(WORKERS):
@@ -125,6 +191,7 @@ def races(scratch: Integers) -> int:
                     found |= runs_meet(scratch, 2 * worker + 1, other)
     for kind in range(2 * WORKERS):
         scratch[sc.RUN_COUNTS + kind] = 0
+        scratch[sc.COMB_COUNTS + kind] = 0
     return found
 
 

@@ -38,7 +38,7 @@ from ..pointers import (
 from ..stops import STOP_ASSISTANCE
 from . import reasons as why
 from . import scratch as sc
-from .recording import mark, races, record
+from .recording import races, record, record_comb
 
 GENERAL_BITS = 7 << 16 | 1 << 19
 """Bits of $FP_CTL that are zero in all but general code: rounding mode and stochastic rounding."""
@@ -132,10 +132,7 @@ def prepare_loads(scratch: Integers, address: int, step: int, count: int, size: 
         return 1
     if abs(step) <= size:
         return record(scratch, 0, low - TILE_BASE, high - TILE_BASE)
-    for index in range(count):
-        place = address + index * step - TILE_BASE
-        mark(scratch, 2 * scratch[sc.WORKER], place, place + size)
-    return 0
+    return record_comb(scratch, 0, low - TILE_BASE, abs(step), count, size)
 
 
 def prepare_stores(scratch: Integers, address: int, step: int, count: int, size: int) -> int:
@@ -149,10 +146,7 @@ def prepare_stores(scratch: Integers, address: int, step: int, count: int, size:
     save_blocks(scratch, low - TILE_BASE, high - low)
     if abs(step) <= size:
         return record(scratch, 1, low - TILE_BASE, high - TILE_BASE)
-    for index in range(count):
-        place = address + index * step - TILE_BASE
-        mark(scratch, 2 * scratch[sc.WORKER] + 1, place, place + size)
-    return 0
+    return record_comb(scratch, 1, low - TILE_BASE, abs(step), count, size)
 
 
 def meet(first: int, step: int, second: int, step_too: int, count: int) -> int:
@@ -467,41 +461,61 @@ def load_entry(state: Integers, entry: int, low: int, high: int) -> int:
     return widen_entry(halves, 64 * (entry & 3) + (entry >> 2), low | (high << 32))
 
 
-def load_weights_run(state: Integers, scratch: Integers) -> int:
-    """Execute the `ld64putcs` and `ld128putcs` at the supervisor's program counter, if there are any."""
+def weight_loads(state: Integers, scratch: Integers, fixed: int, most: int) -> int:
+    """How many of one weight load follow at the supervisor's program counter, `most` at most.
+
+    `fixed`: place of its pattern in the scratch.
+    """
+    words = memory_words(state)
+    first = (state[at.PCS] - TILE_BASE) >> 2
+    count = 0
+    while count < most and word_at(words, first + count) & scratch[fixed + 1] == scratch[fixed]:
+        count += 1
+    return count
+
+
+def load_weights_run(state: Integers, scratch: Integers, fixed: int, entries: int) -> int:
+    """Execute the `ld64putcs` or `ld128putcs`, of 1 or 2 entries, at the supervisor's program counter.
+
+    Up to the first that is an exception; returns how many.
+    """
+    words = memory_words(state)
+    address = state[csr_index(0, CCCSLOAD)]
+    size = 8 * entries
+    if address < TILE_BASE or address & (size - 1) or (entries == 2 and address < REGION1_BASE):
+        return 0
+    most = min(state[at.BUDGET], (REGION1_BASE - state[at.PCS]) >> 2)
+    most = min(most, (TILE_END - address) >> (2 + entries))
+    found = weight_loads(state, scratch, fixed, most)
+    code, data = (state[at.PCS] - TILE_BASE) >> 2, (address - TILE_BASE) >> 2
+    count = 0
+    while count < found:
+        first = word_at(words, code + count) & 0xFF
+        if first + entries > 64:
+            break
+        load_entry(state, first, word_at(words, data), word_at(words, data + 1))
+        if entries == 2:
+            load_entry(state, first + 1, word_at(words, data + 2), word_at(words, data + 3))
+        data += 2 * entries
+        count += 1
+    if count:
+        state[at.CLOCK] = max(state[at.CLOCK], state[at.CSR_READY + CCCSLOAD]) + count
+        state[csr_index(0, CCCSLOAD)] = (address + count * size) & WORD
+        state[at.COUNTS] += count
+        state[at.BUDGET] -= count
+        state[at.PCS] += 4 * count
+    return count
+
+
+def load_weights(state: Integers, scratch: Integers) -> int:
+    """Execute the weight loads at the supervisor's program counter, if there are any."""
     pc = state[at.PCS]
     if pc < TILE_BASE or pc & 3 or state[at.WINDOW] or state[at.ACTIVE] or state[at.WATCHING]:
         return 0
-    words = memory_words(state)
-    address = state[csr_index(0, CCCSLOAD)]
-    cycle = max(state[at.CLOCK], state[at.CSR_READY + CCCSLOAD])
-    budget = state[at.BUDGET]
-    count = 0
-    while pc < REGION1_BASE and count < budget:
-        word = word_at(words, (pc - TILE_BASE) >> 2)
-        entries = 0
-        if word & scratch[sc.LD128PUTCS_MASK] == scratch[sc.LD128PUTCS_FIXED]:
-            entries = 2
-        elif word & scratch[sc.LD64PUTCS_MASK] == scratch[sc.LD64PUTCS_FIXED]:
-            entries = 1
-        first = word & 0xFF
-        size = 8 * entries
-        bad = entries == 0 or first + entries > 64 or address < TILE_BASE or address > TILE_END - size
-        if bad or address & (size - 1) or (entries == 2 and address < REGION1_BASE):
-            break
-        index = (address - TILE_BASE) >> 2
-        load_entry(state, first, word_at(words, index), word_at(words, index + 1))
-        if entries == 2:
-            load_entry(state, first + 1, word_at(words, index + 2), word_at(words, index + 3))
-        address += size
-        count += 1
-        pc += 4
-    if count:
-        state[csr_index(0, CCCSLOAD)] = address & WORD
-        state[at.CLOCK] = cycle + count
-        state[at.COUNTS] += count
-        state[at.BUDGET] -= count
-        state[at.PCS] = pc
+    again = 1
+    while again:
+        again = load_weights_run(state, scratch, sc.LD128PUTCS_FIXED, 2)
+        again += load_weights_run(state, scratch, sc.LD64PUTCS_FIXED, 1)
     return 0
 
 
@@ -521,4 +535,4 @@ def assist(state: Integers) -> int:
         return 0
     if state[at.WAITING]:
         return 0
-    return load_weights_run(state, scratch)
+    return load_weights(state, scratch)

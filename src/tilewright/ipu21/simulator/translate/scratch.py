@@ -68,11 +68,17 @@ RUNS = 104
 """Address of the runs of bytes that workers touched: of each worker those it loaded, then those it stored."""
 RUN_COUNTS = 105
 """How many there are, twelve counts."""
-WORDS = 120
+COMBS = 117
+"""Address of the evenly spaced accesses, in the same order."""
+COMB_COUNTS = 120
+WORDS = 136
 
 MOST_RUNS = 16
 RUN_BYTES = 16 * MOST_RUNS
 """Runs of one worker and kind; each is two offsets in tile memory."""
+MOST_COMBS = 8
+COMB_BYTES = 32 * MOST_COMBS
+"""Combs of one worker and kind: offset of the first byte and of the end, step, bytes of each access."""
 PAGE_LOG = 9
 """log2 of the 4-byte words per page."""
 PAGES = TILE_BYTES // 4 >> PAGE_LOG
@@ -110,6 +116,7 @@ class Scratch:
         self._saved_list = np.zeros(BLOCKS, dtype=np.int64)
         self._copies = np.zeros(TILE_BYTES, dtype=np.uint8)
         self._runs = np.zeros(12 * RUN_BYTES // 8, dtype=np.int64)
+        self._combs = np.zeros(12 * COMB_BYTES // 8, dtype=np.int64)
         self._backup = np.zeros(BACKUP_WORDS, dtype=np.int64)
         for place, array in (
             (BITS, self._bits),
@@ -120,6 +127,7 @@ class Scratch:
             (COPIES, self._copies),
             (BACKUP, self._backup),
             (RUNS, self._runs),
+            (COMBS, self._combs),
         ):
             self.words[place] = array.ctypes.data
         self.use(heads, records)

@@ -74,7 +74,7 @@ class CheckEmitter(Frame):
             group.emitted = True
             if group.terms not in lowest:
                 lowest[group.terms] = self._sum(group.terms, 0)
-            low = self._masked(build.join("add", "i64", lowest[group.terms], str(group.low)), group)
+            low = self._address(build.join("add", "i64", lowest[group.terms], str(group.low)))
             for size, residue in sorted(group.residues):
                 if (group.terms, size, residue) not in seen:
                     seen.add((group.terms, size, residue))
@@ -92,10 +92,9 @@ class CheckEmitter(Frame):
         if bad != "0":
             self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
 
-    def _masked(self, address: str, group: Group) -> str:
-        """An address as the machine takes it."""
-        packed = any(kind == "field" for (kind, _, _), _ in group.terms)
-        return self.builder.op(f"and i64 {address}, {ADDRESS_BITS if packed else 0xFFFFFFFF}")
+    def _address(self, total: str) -> str:
+        """A sum as an address. Packed ones are not cut: what lies outside memory must stay there."""
+        return self.builder.op(f"and i64 {total}, {0xFFFFFFFF}")
 
     @staticmethod
     def _evaluable(terms: Terms) -> bool:
@@ -183,7 +182,7 @@ class CheckEmitter(Frame):
             return self.read_m64(first)
         build = self.builder
         if kind == "field":
-            return build.op(f"zext i32 {self.field(first, second)} to i64")
+            return self.field(first, second)
         moved = build.op(f"shl i64 {self.read_m64(first)}, {64 - 10 * second}")
         return build.op(f"ashr i64 {moved}, 54")
 
@@ -197,11 +196,10 @@ class CheckEmitter(Frame):
 
     def _hoist(self, group: Group, count: str) -> None:
         build = self.builder
-        first = self._masked(self._sum(group.terms, group.low), group)
+        first = self._address(self._sum(group.terms, group.low))
         assert group.advance is not None
         step = self._sum(group.advance.terms, group.advance.constant)
-        if not any(kind == "field" for (kind, _, _), _ in group.terms):
-            step = build.op(f"ashr i64 {build.op(f'shl i64 {step}, 32')}, 32")
+        step = build.op(f"ashr i64 {build.op(f'shl i64 {step}, 32')}, 32")
         self._aligned(group, first, step)
         size = group.high - group.low
         name = "prepare_stores" if group.store else "prepare_loads"
@@ -234,16 +232,15 @@ class CheckEmitter(Frame):
         self.bail_if(self.builder.op(f"icmp ult i64 {address}, {REGION1_BASE}"), reasons.REGION)
 
     def _pointer(self, address: str, size: int) -> str:
-        """The next access of the stretch, at an i32 address: checked, recorded, and as a pointer."""
+        """The next access of the stretch, at an i64 address: checked, recorded, and as a pointer."""
         build = self.builder
         access = self._analysis.accesses[self._next]
         assert access.size == size
         group = self._owner[self._next]
         self._next += 1
-        wide = build.op(f"zext i32 {address} to i64")
         if not group.emitted:
             group.emitted = True
-            low = build.join("add", "i64", wide, str(group.low - access.address.constant))
+            low = build.join("add", "i64", address, str(group.low - access.address.constant))
             self._aligned(group, low, "0")
             if group.wide:
                 self._region(low)
@@ -252,7 +249,7 @@ class CheckEmitter(Frame):
                 "i64", f"tw.runtime.{name}", f"ptr %scratch, i64 {low}, i64 {group.high - group.low}"
             )
             self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
-        return build.op(f"getelementptr i8, ptr %mem, i64 {wide}")
+        return build.op(f"getelementptr i8, ptr %mem, i64 {address}")
 
     def _conflicts(self, *pairs: tuple[str, str]) -> None:
         """Two accesses of one instruction in one memory element make the launch fail at its exit."""
@@ -263,11 +260,11 @@ class CheckEmitter(Frame):
             self._may_meet = True
             build.allocas += ["  %met = alloca i1", "  store i1 false, ptr %met"]
         for first, second in pairs:
-            low = build.op(f"icmp ult i32 {first}, {REGION1_BASE}")
+            low = build.op(f"icmp ult i64 {build.op(f'and i64 {first}, {ADDRESS_BITS}')}, {REGION1_BASE}")
             # Elements are 16 KiB, in region 1 every other 8 bytes of 32 KiB.
-            mask = build.op(f"select i1 {low}, i32 {0xFFFFC000}, i32 {0xFFFF8008}")
-            differ = build.op(f"and i32 {build.op(f'xor i32 {first}, {second}')}, {mask}")
-            same = build.op(f"icmp eq i32 {differ}, 0")
+            mask = build.op(f"select i1 {low}, i64 {0x1FC000}, i64 {0x1F8008}")
+            differ = build.op(f"and i64 {build.op(f'xor i64 {first}, {second}')}, {mask}")
+            same = build.op(f"icmp eq i64 {differ}, 0")
             build.store("i1", build.op(f"or i1 {build.load('i1', '%met')}, {same}"), "%met")
 
     def look_at_conflicts(self) -> None:

@@ -89,41 +89,42 @@ class Frame:
     # ---- packed addresses
 
     def field(self, pair: int, index: int) -> str:
-        """One of three addresses of a pair, as i32."""
-        return self.builder.load("i32", self._fields[pair][index])
+        """One of three addresses of a pair, as i64."""
+        return self.builder.load("i64", self._fields[pair][index])
 
     def set_field(self, pair: int, index: int, text: str) -> None:
         """Set an address. Bits above the 21st count as zero, which `pack` and accesses see to."""
-        self.builder.store("i32", text, self._fields[pair][index])
+        self.builder.store("i64", text, self._fields[pair][index])
 
     def unpack(self, pair: int) -> None:
         """Keep a pair's three addresses apart from now on."""
         if pair in self.unpacked:
             return
         build = self.builder
-        low, high = self.read_m(pair), self.read_m(pair + 1)
+        low, high = self.read_m64(pair), self.read_m64(pair + 1)
         self.open_pair(pair)
-        self.set_field(pair, 0, build.op(f"and i32 {low}, {ADDRESS_BITS}"))
-        self.set_field(pair, 1, build.op(f"and i32 {high}, {ADDRESS_BITS}"))
-        top = build.op(f"and i32 {build.op(f'lshr i32 {high}, 21')}, 1023")
-        third = build.op(f"or i32 {build.op(f'lshr i32 {low}, 21')}, {build.op(f'shl i32 {top}, 11')}")
+        self.set_field(pair, 0, build.op(f"and i64 {low}, {ADDRESS_BITS}"))
+        self.set_field(pair, 1, build.op(f"and i64 {high}, {ADDRESS_BITS}"))
+        top = build.op(f"and i64 {build.op(f'lshr i64 {high}, 21')}, 1023")
+        third = build.op(f"or i64 {build.op(f'lshr i64 {low}, 21')}, {build.op(f'shl i64 {top}, 11')}")
         self.set_field(pair, 2, third)
 
     def open_pair(self, pair: int) -> None:
         """Make the three addresses of a pair the valid form, without giving them values."""
         if pair not in self._fields:
-            self._fields[pair] = [self.builder.alloca("i32", "field") for _ in range(3)]
+            self._fields[pair] = [self.builder.alloca("i64", "field") for _ in range(3)]
         self.unpacked.add(pair)
 
     def pack(self, pair: int) -> None:
         """Write a pair's addresses back to its registers."""
         build = self.builder
-        a0, a1, a2 = (build.op(f"and i32 {self.field(pair, index)}, {ADDRESS_BITS}") for index in range(3))
+        a0, a1, a2 = (build.op(f"and i64 {self.field(pair, index)}, {ADDRESS_BITS}") for index in range(3))
         self.unpacked.discard(pair)
-        low = build.op(f"or i32 {a0}, {build.op(f'shl i32 {a2}, 21')}")
-        top = build.op(f"shl i32 {build.op(f'lshr i32 {a2}, 11')}, 21")
-        self.write_m(pair, low)
-        self.write_m(pair + 1, build.op(f"or i32 {a1}, {top}"))
+        low = build.op(f"or i64 {a0}, {build.op(f'shl i64 {a2}, 21')}")
+        top = build.op(f"shl i64 {build.op(f'lshr i64 {a2}, 11')}, 21")
+        high = build.op(f"or i64 {a1}, {top}")
+        self.write_m(pair, build.op(f"trunc i64 {low} to i32"))
+        self.write_m(pair + 1, build.op(f"trunc i64 {high} to i32"))
 
     def pack_all(self) -> None:
         for pair in sorted(self.unpacked):

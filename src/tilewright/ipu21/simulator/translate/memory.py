@@ -38,8 +38,8 @@ class MemoryEmitter(CheckEmitter):
         low = build.op(f"and i32 {self.read_m(op.register(3))}, 65535")
         address = build.op(f"add i32 {self.read_m(op.register(2))}, {low}")
         if number + 2 < 8:
-            self._load_a(pointer, 3, 0, number + 2)
-            self._load_a(address, 2, 0, number + 1)
+            self._load_a(self._wide(pointer), 3, 0, number + 2)
+            self._load_a(self._wide(address), 2, 0, number + 1)
         self.write_m(op.register(1), build.op(f"add i32 {pointer}, 8"))
 
     def _mini_delta(self, op: Operation) -> None:
@@ -48,7 +48,8 @@ class MemoryEmitter(CheckEmitter):
         minis = self.read_m(op.register(3))
         low, high = build.op(f"and i32 {deltas}, 65535"), build.op(f"lshr i32 {deltas}, 16")
         for index, part in enumerate((low, high)):
-            self._load_a(build.op(f"add i32 {base}, {part}"), 1, codes.EXTEND_REPEAT, number + index)
+            address = self._wide(build.op(f"add i32 {base}, {part}"))
+            self._load_a(address, 1, codes.EXTEND_REPEAT, number + index)
         grown = build.op(f"and i32 {build.op(f'add i32 {low}, 2')}, 65535")
         nibble = build.op(f"shl i32 {build.op(f'and i32 {minis}, 15')}, 1")
         top = build.op(f"shl i32 {build.op(f'add i32 {high}, {nibble}')}, 16")
@@ -68,6 +69,10 @@ class MemoryEmitter(CheckEmitter):
         if extend == codes.EXTEND_REPEAT:
             return build.op(f"mul i32 {wide}, {0x00010001 if size_log == 1 else 0x01010101}")
         return wide
+
+    def _wide(self, address: str) -> str:
+        """An i32 address as i64."""
+        return self.builder.op(f"zext i32 {address} to i64")
 
     def _load_a(self, address: str, size_log: int, extend: int, number: int) -> None:
         """Load into A registers from `number` on; those that are no storage discard, without any check."""
@@ -98,14 +103,14 @@ class MemoryEmitter(CheckEmitter):
         if function in (codes.STORE, codes.STORE_STEP):
             if size_log == 3:
                 value = self.read_a64(data)
-                build.store("i64", value, self._pointer(address, 8), 8)
+                build.store("i64", value, self._pointer(self._wide(address), 8), 8)
             else:
                 value = self.read_a(data) if a_register else self.read_m(data)
-                build.store("i32", value, self._pointer(address, 4), 4)
+                build.store("i32", value, self._pointer(self._wide(address), 4), 4)
         elif a_register:
-            self._load_a(address, size_log, op.info >> INFO_BROADCAST & 3, data)
+            self._load_a(self._wide(address), size_log, op.info >> INFO_BROADCAST & 3, data)
         elif data < 12:
-            pointer = self._pointer(address, 1 << size_log)
+            pointer = self._pointer(self._wide(address), 1 << size_log)
             self.write_m(data, self._load(pointer, size_log, op.info >> INFO_BROADCAST & 3))
         if function in (codes.LOAD_STEP, codes.STORE_STEP):
             self.write_m(delta_number, build.join("add", "i32", delta, offset))
@@ -115,13 +120,13 @@ class MemoryEmitter(CheckEmitter):
         base = self.read_m(op.register(1))
         moved = build.op(f"add i32 {base}, {build.op(f'shl i32 {self.read_m(op.register(2))}, 2')}")
         value = self.read_m(op.register(0))
-        pointer = self._pointer(moved if op.function == codes.STM else base, 4)
+        pointer = self._pointer(self._wide(moved if op.function == codes.STM else base), 4)
         build.store("i32", value, pointer, 4)
         if op.function == codes.STM_STEP:
             self.write_m(op.register(1), moved)
 
     def _tapack(self, op: Operation) -> None:
-        values = [self.read_m(op.register(index)) for index in (1, 2, 3)]
+        values = [self.read_m64(op.register(index)) for index in (1, 2, 3)]
         pair = op.register(0)
         if pair < 12:
             self.unpacked.discard(pair)
@@ -136,10 +141,10 @@ class MemoryEmitter(CheckEmitter):
         if selector == 0:
             amount = str(size)
         else:
-            raw = build.op(f"shl i32 {self.read_m(stride)}, {32 - 10 * selector}")
-            units = build.op(f"ashr i32 {raw}, 22")
-            amount = build.op(f"mul i32 {units}, {size}")
-        self.set_field(pair, index, build.op(f"add i32 {address}, {amount}"))
+            raw = build.op(f"shl i64 {self.read_m64(stride)}, {64 - 10 * selector}")
+            units = build.op(f"ashr i64 {raw}, 54")
+            amount = build.op(f"mul i64 {units}, {size}")
+        self.set_field(pair, index, build.op(f"add i64 {address}, {amount}"))
 
     def _paced(self, op: Operation) -> None:
         function, selectors, first = op.function, op.immediate, op.register(0)
@@ -196,7 +201,9 @@ class MemoryEmitter(CheckEmitter):
         delta = self.read_m(op.register(3))
         offset = build.op(f"lshr i32 {delta}, 16") if double else delta
         address = build.op(f"add i32 {self.read_m(op.register(2))}, {offset}")
-        place = self._pointer(pointer, 1 << list_log)
-        self._load_a(address, op.info >> INFO_LANES & 7, op.info >> INFO_BROADCAST & 3, op.register(0))
+        place = self._pointer(self._wide(pointer), 1 << list_log)
+        self._load_a(
+            self._wide(address), op.info >> INFO_LANES & 7, op.info >> INFO_BROADCAST & 3, op.register(0)
+        )
         self.write_m(op.register(3), self._load(place, list_log, 0))
         self.write_m(op.register(1), build.op(f"add i32 {pointer}, {1 << list_log}"))

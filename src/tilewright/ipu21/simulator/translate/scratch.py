@@ -76,7 +76,7 @@ WORDS = 136
 MOST_RUNS = 16
 RUN_BYTES = 16 * MOST_RUNS
 """Runs of one worker and kind; each is two offsets in tile memory."""
-MOST_COMBS = 8
+MOST_COMBS = 4
 COMB_BYTES = 32 * MOST_COMBS
 """Combs of one worker and kind: offset of the first byte and of the end, step, bytes of each access."""
 PAGE_LOG = 9

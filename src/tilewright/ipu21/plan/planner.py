@@ -1,8 +1,9 @@
 """From a graph to a plan: one pass over its tasks, each choosing the cheapest way for what it finds.
 
-The right choice for one task depends little on the others, because every value is stored once, in AMP records,
-on the tiles that computed it: on the product that takes its result (`ahead`), and on memory. That coupling is
-the `price`: cycles one is ready to pay for a byte per tile. The pipeline raises it until the placer finds room.
+The right choice for one task depends little on the others, because every value is stored once, in AMP
+records, on the tiles that computed it: on the product that takes its result (`ahead`), and on memory. That
+coupling is the `price`: cycles one is ready to pay for a byte per tile. The pipeline raises it until the
+placer finds room.
 """
 
 from __future__ import annotations

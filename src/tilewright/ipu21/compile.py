@@ -6,7 +6,9 @@ does not fit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import partial
 
 from ..compiler.numerics import Numerics
@@ -31,7 +33,7 @@ from .fabric.schedule import Schedule, schedule
 from .kernels.rounding import SET_ROUNDING
 from .lower.calls import Call
 from .lower.tile_work import Phase, TileWork, lower_plan
-from .machine.memory import ELEMENT_BYTES, REGION1_BASE
+from .machine.memory import ELEMENT_BYTES, FETCH_LOOKAHEAD_BYTES, REGION1_BASE
 from .machine.topology import TILES, to_physical
 from .place.placement import Placement, place_work
 from .place.request import NoRoomError
@@ -44,6 +46,20 @@ PRICES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 NUMERICS = Numerics()
 REFINEMENTS = 4
 """Prices tried between the last that was too low and the first that fits."""
+
+
+class Economy(IntEnum):
+    """What a program does without when it has no room otherwise, each with those before it.
+
+    Attributes:
+        ROWS: rows of a tile take turns in one place, as far as that is needed.
+        FRAMES: calls that run once have no frames that lie ready.
+    """
+
+    NONE = 0
+    ROWS = 1
+    FRAMES = 2
+    LAST = FRAMES
 
 
 @dataclass(frozen=True)
@@ -76,24 +92,40 @@ def compile_for_ipu21(
     """
     _check_tiles(tiles)
     report = progress or (lambda _: None)
-    reserved = ELEMENT_BYTES
+    least = most = ELEMENT_BYTES
+    economy = Economy.NONE
     while True:
         report("plan and place")
-        fitted = _fit(graph, tiles, reserved, numerics)
-        package, programs = _emit(graph, fitted, report, numerics)
+        # As long as programs have only what is always kept for them, it is not they that have no room.
+        hopeless = economy == Economy.LAST or most == ELEMENT_BYTES
+        try:
+            reserves = (*range(most, least, -ELEMENT_BYTES), least) if economy else (most,)
+            fitted = _fit(graph, tiles, reserves, numerics, explain=hopeless)
+        except PlacementError:
+            if hopeless:
+                raise
+            economy, least = Economy(economy + 1), ELEMENT_BYTES
+            continue
+        package, programs = _emit(graph, fitted, report, numerics, economy)
         if package is not None:
             if check:
                 report("check exchange rows")
                 check_rows(fitted.work, fitted.placement, programs)
             return package
         # The programs outgrew the elements kept for them; give them what they need and start again.
-        if data_start(programs.end) >= REGION1_BASE:
+        needed = programs.end - programs.start
+        if data_start(programs.end) < REGION1_BASE:
+            most = max(most, needed)
+            least = needed if economy else least
+        elif economy == Economy.LAST:
             raise PlacementError(
-                f"programs and exchange rows of a tile need {programs.end - programs.start:,} bytes; "
+                f"programs and exchange rows of a tile need {needed:,} bytes; "
                 f"{REGION1_BASE - programs.start:,} can be executed",
                 hint="use a smaller model or other tile counts",
             )
-        reserved = programs.end - programs.start
+        else:
+            most = REGION1_BASE - programs.start
+            economy, least = Economy(economy + 1), ELEMENT_BYTES
 
 
 def plan_for_ipu21(
@@ -102,7 +134,7 @@ def plan_for_ipu21(
     """The plan that `compile_for_ipu21` starts from, with addresses."""
     _check_tiles(tiles)
     (progress or (lambda _: None))("plan and place")
-    return _fit(graph, tiles, ELEMENT_BYTES, numerics)
+    return _fit(graph, tiles, (ELEMENT_BYTES,), numerics)
 
 
 def _check_tiles(tiles: int) -> None:
@@ -110,33 +142,40 @@ def _check_tiles(tiles: int) -> None:
         raise UsageError(f"{tiles} tiles: the chip has {TILES:,}", hint=f"give a number from 1 to {TILES}")
 
 
-def _fit(graph: Graph, tiles: int, reserved: int, numerics: Numerics) -> Fitted:
+def _fit(
+    graph: Graph, tiles: int, reserves: Sequence[int], numerics: Numerics, *, explain: bool = True
+) -> Fitted:
     """The fastest plan that fits; when none does, an error that says why, and what would help.
 
     Args:
-        reserved: bytes kept for programs and exchange rows.
+        reserves: bytes kept for programs and exchange rows; of several the most with which a plan fits.
+        explain: find out what would help.
     """
     failure: PlacementError | None = None
     too_cheap = 0.0
     for price in PRICES:
         work = lower_plan(plan_graph(graph, tiles=tiles, price=price, numerics=numerics))
         try:
-            fitted = _placed(work, price, reserved, numerics)
+            fitted = _placed(work, price, reserves, numerics)
         except PlacementError as error:
             failure, too_cheap = error, price
             continue
-        return _refined(graph, fitted, too_cheap, reserved, numerics) if too_cheap else fitted
+        return _refined(graph, fitted, too_cheap, reserves, numerics) if too_cheap else fitted
     assert failure is not None
-    raise _reasons(graph, work.plan, reserved, failure, numerics) from failure
+    if not explain:
+        raise failure
+    raise _reasons(graph, work.plan, reserves, failure, numerics) from failure
 
 
-def _refined(graph: Graph, fitted: Fitted, too_cheap: float, reserved: int, numerics: Numerics) -> Fitted:
+def _refined(
+    graph: Graph, fitted: Fitted, too_cheap: float, reserves: Sequence[int], numerics: Numerics
+) -> Fitted:
     """A faster plan at a price between one that was too low and the one of a plan that fits."""
     low, best = too_cheap, fitted
     for _ in range(REFINEMENTS):
         price = (low * best.price) ** 0.5
         try:
-            best = min(_try(graph, fitted.work.plan.tiles, price, reserved, numerics), best, key=_cycles)
+            best = min(_try(graph, fitted.work.plan.tiles, price, reserves, numerics), best, key=_cycles)
         except PlacementError:
             low = price
     return best
@@ -146,30 +185,36 @@ def _cycles(fitted: Fitted) -> float:
     return fitted.work.plan.cycles()
 
 
-def _try(graph: Graph, tiles: int, price: float, reserved: int, numerics: Numerics) -> Fitted:
+def _try(graph: Graph, tiles: int, price: float, reserves: Sequence[int], numerics: Numerics) -> Fitted:
     """A plan at one price, with addresses. Raises PlacementError."""
     work = lower_plan(plan_graph(graph, tiles=tiles, price=price, numerics=numerics))
-    return _placed(work, price, reserved, numerics)
+    return _placed(work, price, reserves, numerics)
 
 
-def _placed(work: TileWork, price: float, reserved: int, numerics: Numerics) -> Fitted:
-    """A lowered plan with addresses. Raises PlacementError."""
+def _placed(work: TileWork, price: float, reserves: Sequence[int], numerics: Numerics) -> Fitted:
+    """A lowered plan with addresses. Raises PlacementError, about the least of the reserves."""
     kernels = {item.kernel for item in work.work if isinstance(item, Call)}
     if numerics.stochastic_rounding:
         kernels.add(SET_ROUNDING)
     runtime = runtime_with(kernels)
-    placement = place_work(work, data_start(runtime.program + reserved - 1))
-    return Fitted(work, placement, runtime, price)
+    last = REGION1_BASE - ELEMENT_BYTES
+    starts = sorted({min(data_start(runtime.program + reserved - 1), last) for reserved in reserves})
+    while True:
+        try:
+            return Fitted(work, place_work(work, starts.pop()), runtime, price)
+        except PlacementError:
+            if not starts:
+                raise
 
 
 def _reasons(
-    graph: Graph, plan: Plan, reserved: int, failure: PlacementError, numerics: Numerics
+    graph: Graph, plan: Plan, reserves: Sequence[int], failure: PlacementError, numerics: Numerics
 ) -> PlacementError:
     """The error for a graph that does not fit even by its most frugal plan, which `failure` is about."""
 
     def fits(changed: Graph, count: int, *, numerics: Numerics = numerics) -> bool:
         try:
-            _try(changed, count, PRICES[-1], reserved, numerics)
+            _try(changed, count, PRICES[-1], reserves, numerics)
         except TilewrightError:
             return False
         return True
@@ -200,7 +245,7 @@ def _schedule(work: TileWork, placement: Placement, report: Progress) -> dict[in
 
 
 def _emit(
-    graph: Graph, fitted: Fitted, report: Progress, numerics: Numerics
+    graph: Graph, fitted: Fitted, report: Progress, numerics: Numerics, economy: Economy
 ) -> tuple[Package | None, Programs]:
     """The package, if the programs fit below the data."""
     work, placement = fitted.work, fitted.placement
@@ -212,7 +257,7 @@ def _emit(
     report("emit")
     profile = index_steps(work)
     runtime = fitted.runtime
-    prepared = PreparedCalls(work, placement, runtime.active)
+    prepared = PreparedCalls(work, placement, runtime.active, sparing=economy >= Economy.FRAMES)
     programs = assemble_programs(
         [to_physical(tile_class.tiles).tolist() for tile_class in work.classes],
         partial(class_code, work, placement, profile, runtime.active.symbols, prepared),
@@ -225,10 +270,11 @@ def _emit(
         prologue=call_words(runtime.active.symbols, SET_ROUNDING, [1])
         if numerics.stochastic_rounding
         else [],
+        room=placement.standard_start - FETCH_LOOKAHEAD_BYTES if economy else None,
     )
     if data_start(programs.end) > placement.standard_start:
         return None, programs
-    work.plan.steps = predict(work, placement, schedules, programs.classes)
+    work.plan.steps = predict(work, placement, schedules, programs)
     package = build_package(graph, work, placement, host, programs, runtime, profile, store)
     validate(package)
     return package, programs

@@ -65,7 +65,11 @@ def _totals(package: Package) -> dict[str, float]:
     images = [
         sum(part.memory_size for part in image.segments if part.flags & EXECUTE) for image in package.images
     ]
-    rows = [region.size for region in package.regions if region.name.endswith(".row")]
+    rows = {
+        (region.physical_tile, region.address): region.size
+        for region in package.regions
+        if region.name.endswith(".row")
+    }
     return {
         "predicted cycles": round(cycles),
         "steps of a run": sum(repetitions(package)),
@@ -77,7 +81,7 @@ def _totals(package: Package) -> dict[str, float]:
         if (found.class_of >= 0).any()
         else 0,
         "most code on a tile, bytes": max(images, default=0),
-        "bytes of exchange rows": sum(rows),
+        "bytes of exchange rows": sum(rows.values()),
         "bytes of all blobs": sum(map(len, package.blobs)),
         "host phases of a run": sum(
             call.phases for call in package.host_exchange.calls if call.name == "run"

@@ -185,6 +185,16 @@ def test_code_from_outside_is_no_fault() -> None:
     assert tile.run().kind is StopKind.ENDED
 
 
+def test_code_that_is_said_to_be_written_is_no_fault() -> None:
+    tile = patching(checks=only(code=True))
+    tile.allow_rewriting(tile.symbols["place"], 4)
+    assert tile.copy(3).run().kind is StopKind.ENDED
+    assert tile.run().kind is StopKind.ENDED and tile.m[0, 0] == 7
+    beside = patching(checks=only(code=True))
+    beside.allow_rewriting(beside.symbols["place"] + 4, 4)
+    assert beside.run().exception is ExceptionKind.CODE_WRITTEN
+
+
 def test_data_beside_code_is_no_fault() -> None:
     finishes("st32 $m0, $m13, $m15, 0\nld32 $m0, $m13, $m15, 0", only(code=True))
 

@@ -13,10 +13,11 @@ from ..lower.tile_work import TileClass, TileWork
 from ..machine.memory import ENTRY_POINT
 from ..machine.topology import TILES
 from ..place.placement import Placement
+from .lines import words_of
 from .memory_map import SCRATCH, SCRATCH_BYTES, STAGING, STAGING_BYTES, TABLES
 from .runtime_image import Runtime
 from .steps_profile import INITIALIZE, INPUT
-from .tile_programs import Programs, TileProgram
+from .tile_programs import PlacedRow, Programs, TileProgram
 
 CODE = READ | EXECUTE
 DATA = READ | WRITE
@@ -97,7 +98,11 @@ def build_images(
             *data[tile],
             store.words(programs.start, program.opening, CODE),
             store.words(programs.closing_address, program.closing, CODE),
-            *(store.segment(address, words.tobytes(), CODE) for address, words in _rows(programs, tile)),
+            *(
+                store.segment(row.address, row.words.tobytes(), CODE | WRITE if row.rewritten else CODE)
+                for row in _rows(programs, tile)
+            ),
+            *(store.words(one.address, words_of(one.lines), CODE) for one in programs.routines[tile]),
             *_host_segments(program, store),
         ]
         key = (index, program.loop_address)
@@ -108,9 +113,9 @@ def build_images(
     return images, mark_tables
 
 
-def _rows(programs: Programs, tile: int) -> list[tuple[int, NDArray[np.uint32]]]:
-    """Distinct rows of a tile: steps with equal rows share one."""
-    return list({row.address: row.words for row in programs.rows[tile]}.items())
+def _rows(programs: Programs, tile: int) -> list[PlacedRow]:
+    """Distinct rows of a tile: steps may share one."""
+    return list({row.address: row for row in programs.rows[tile]}.values())
 
 
 def _host_segments(program: TileProgram, store: ImageBlobs) -> list[Segment]:

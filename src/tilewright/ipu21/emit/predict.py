@@ -4,7 +4,7 @@ a sum of each step's slowest tile for the whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,36 +14,81 @@ from ..fabric.schedule import Schedule
 from ..kernels import KERNELS
 from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
-from ..machine.timing import BARRIER_INTERNAL
+from ..machine.timing import BARRIER_INTERNAL, SUPERVISOR_BRANCH
 from ..place.placement import Placement
 from ..plan.steps import Step
 from .call_code import CALL
-from .step_code import StepCode
+from .lines import last_issue
+from .tile_programs import Programs
 
 PHASE = BARRIER_INTERNAL + 12
 """Cycles of a phase beside its longest row and the way to the barrier (fitted to the simulator)."""
 
 
 def predict(
-    work: TileWork, placement: Placement, schedules: Mapping[int, Schedule], programs: Sequence[StepCode]
+    work: TileWork, placement: Placement, schedules: Mapping[int, Schedule], programs: Programs
 ) -> list[Step]:
     """The plan's steps with the cycles they will take.
 
     Args:
         schedules: per step that is an exchange with traffic.
-        programs: step code of every class.
     """
     steps: list[Step] = []
+    routines = _routine_cycles(programs)
     for index, (step, item) in enumerate(zip(work.plan.steps, work.work, strict=True)):
-        own = np.array([program.cycles.get(index, 0) for program in programs], dtype=np.int64)
+        own = np.array([program.cycles.get(index, 0) for program in programs.classes], dtype=np.int64)
         if isinstance(item, Call):
             cycles = _call(item, work, placement, own)
         else:
             cycles = _copies(item, work)
             if index in schedules:
-                cycles += int(own.max()) + PHASE + schedules[index].horizon
+                cycles += PHASE + _phase(index, schedules[index], programs, own, routines)
         steps.append(replace(step, cycles=float(cycles)))
     return steps
+
+
+def _routine_cycles(programs: Programs) -> dict[tuple[int, int], int]:
+    """(class, routine) -> cycles of it on the class's slowest tile."""
+    found: dict[tuple[int, int], int] = {}
+    for tile, routines in programs.routines.items():
+        for routine in routines:
+            key = (programs.class_of[tile], routine.address)
+            cycles = last_issue(routine.lines) + SUPERVISOR_BRANCH
+            found[key] = max(found.get(key, 0), cycles)
+    return found
+
+
+def _phase(
+    step: int,
+    schedule: Schedule,
+    programs: Programs,
+    own: NDArray[np.int64],
+    routines: Mapping[tuple[int, int], int],
+) -> int:
+    """Cycles before and behind the barrier: of the last tile to come, and of the last one to be done.
+
+    Args:
+        own: per class, cycles until it meets the others, without its tiles' routines.
+        routines: what those take.
+    """
+    before, longest = int(own.max()), schedule.horizon
+    behind = {}
+    for index, uses in enumerate(programs.uses):
+        use = uses[step]
+        if use.patch is not None:
+            before = max(before, int(own[index]) + routines[index, use.patch])
+        if use.bases:
+            behind[index] = len(use.bases)
+    if behind:
+        longest = max(
+            longest,
+            *(
+                schedule.length(tile) + behind[index]
+                for tile, index in programs.class_of.items()
+                if index in behind
+            ),
+        )
+    return before + longest
 
 
 def _call(call: Call, work: TileWork, placement: Placement, own: NDArray[np.int64]) -> int:

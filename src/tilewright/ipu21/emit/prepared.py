@@ -106,12 +106,17 @@ class _Step:
 class PreparedCalls:
     """All prepared calls of a program and their frame area, the same layout on every tile.
 
+    Args:
+        sparing: keep frames only of calls that run more than once in a run.
+
     Attributes:
         bytes: of the area.
         address: where it lies; `place` sets it.
     """
 
-    def __init__(self, work: TileWork, placement: Placement, image: LinkedImage) -> None:
+    def __init__(
+        self, work: TileWork, placement: Placement, image: LinkedImage, *, sparing: bool = False
+    ) -> None:
         self.code = Code(image)
         self.address = STACK_TOP
         self._classes = len(work.classes)
@@ -120,7 +125,7 @@ class PreparedCalls:
         self._areas = np.zeros((0, 0), dtype=np.uint32)
         self._moving: dict[int, list[list[Moving]]] = {}
         for step, item in enumerate(work.work):
-            if isinstance(item, Call):
+            if isinstance(item, Call) and (times[step] > 1 or not sparing):
                 self._steps[step] = _gather(item, work, placement, image.symbols[item.kernel], times[step])
         self._evaluate()
         cursor = 0
@@ -143,10 +148,10 @@ class PreparedCalls:
 
     def of(self, step: int, index: int) -> Prepared | None:
         """What is left of a step's call on a class; None if all of it is."""
-        made = self._steps[step]
-        for group in made.groups:
+        made = self._steps.get(step)
+        for group in made.groups if made else ():
             if index in group.row_of:
-                return _prepared(group, group.row_of[index], made.top)
+                return _prepared(group, group.row_of[index], self._steps[step].top)
         return None
 
     def moving(self, index: int, first: int, end: int) -> list[Moving]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..isa import build, csrs
+from ..isa import build
 from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
 from ..machine.timing import RUN_LAUNCH, SUPERVISOR_BRANCH
@@ -20,18 +20,15 @@ from .call_code import (
     call_words,
     prepared_block,
 )
-from .lines import Line, constant, constants, last_issue, load, put, store, words_of
+from .lines import Line, constant, last_issue, load, store, words_of
 from .memory_map import ITERATION
 from .moving import move_lines, reset_lines
 from .prepared import Moving, Prepared, PreparedCalls
+from .row_use import RowUse, exchange_block, exchange_cycles
 from .steps_profile import ProfileIndex
-
-SYNC_ABSENT, SYNC_INTERNAL = 1, 3
 
 SHADOW = RUN_LAUNCH - 2
 """Instructions for which there is time between `runall` and `sync 2`, until the workers' first slot."""
-_COUNT = 8
-"""Register for the word count of a phase."""
 
 
 @dataclass
@@ -173,29 +170,12 @@ class ClassProgram:
             ]
             self.code.words += call_words(self.symbols, "copy_u64", values)
 
-    def exchange(self, phase: Phase, number: int, step: int, row_address: int) -> None:
+    def exchange(self, phase: Phase, number: int, step: int, use: RowUse) -> None:
         """One internal phase."""
-        block = exchange_block(row_address if phase.active[self.tile] else None)
+        mine = use if phase.active[self.tile] else None
+        block = exchange_block(mine)
         hidden = self._add(block, step)
-        self.code.cycles[number] = last_issue([*block.setup[hidden:], *block.body[:-1]]) + 1
-
-
-def exchange_block(row_address: int | None) -> Block:
-    """One internal phase: meet the other tiles, run the row; without a row, stay away.
-
-    Kernels leave no worker running, so there is nobody to wait for on the tile itself. The instructions from
-    `sync 3` to the row's first word are the same on every tile that has a row.
-    """
-    if row_address is None:
-        return Block([], [Line(build.sans(0)), Line(build.sync(SYNC_ABSENT))])
-    return Block(
-        constants({_COUNT: 1}),
-        [
-            put(csrs.INCOMING_DCOUNT, _COUNT),
-            Line(build.sync(SYNC_INTERNAL)),
-            Line(build.call(10, row_address)),
-        ],
-    )
+        self.code.cycles[number] = exchange_cycles(mine, block, hidden)
 
 
 def class_code(
@@ -205,7 +185,7 @@ def class_code(
     symbols: Mapping[str, int],
     prepared: PreparedCalls,
     index: int,
-    rows: Mapping[int, int],
+    rows: Mapping[int, RowUse],
     address: int,
     next_address: int,
 ) -> StepCode:
@@ -215,7 +195,7 @@ def class_code(
         symbols: entry points of the linked runtime.
         prepared: the calls of which only a rest is left.
         index: which class.
-        rows: address of its row for each plan step that is an exchange with traffic.
+        rows: how its row runs, for each plan step that is an exchange with traffic.
         address: where the code begins.
         next_address: where the program goes on behind the last step.
     """

@@ -20,19 +20,20 @@ from ...arithmetic import align_up
 from ..isa import build
 from ..machine.host import owner_of
 from ..machine.topology import TILES
+from .choose_shared import choose_shared
 from .host_code import Tables, copy_from_staging, phase
 from .host_plan import Batches, Slot
 from .host_sequence import HostSequence
+from .lines import Line
 from .memory_map import FRAME_ALIGNMENT
+from .row_use import RowUse
+from .shared_rows import PhaseRows, RowSet, SharedRow, routine, row_sets, sharable
 from .step_code import StepCode
 
 INTERNAL_BARRIERS, HOST_BARRIERS = 1, 2
 
-PhaseRows = Mapping[int, Mapping[int, NDArray[np.uint32]]]
-"""Step -> physical tile -> row words, for every step that is an exchange with traffic."""
-
-StepEmitter = Callable[[int, Mapping[int, int], int, int], StepCode]
-"""Step code of a class from its index, the row address of each step in `PhaseRows`, the address it begins
+StepEmitter = Callable[[int, Mapping[int, RowUse], int, int], StepCode]
+"""Step code of a class from its index, how the row of each step in `PhaseRows` runs, the address it begins
 at, and the address to go on at.
 """
 
@@ -54,11 +55,22 @@ class Frames(Protocol):
 
 
 class PlacedRow(NamedTuple):
-    """A row of one tile: the step it belongs to, its byte address, its words."""
+    """A row of one tile: the step it belongs to, its byte address, its words as they stand there at first.
+
+    `rewritten`: the program changes them.
+    """
 
     step: int
     address: int
     words: NDArray[np.uint32]
+    rewritten: bool = False
+
+
+class Routine(NamedTuple):
+    """Code of one tile beside that of its class: its byte address, its instructions."""
+
+    address: int
+    lines: list[Line]
 
 
 @dataclass
@@ -90,6 +102,8 @@ class Programs:
         rows: per physical id, its exchange rows.
         start, closing_address, frames_address, steps_address: byte addresses common to all tiles.
         end: one past the last byte any tile uses for programs.
+        routines: per physical id, what rewrites its rows, where several take turns.
+        uses: per tile class, how each step runs its row.
     """
 
     tiles: dict[int, TileProgram]
@@ -103,6 +117,8 @@ class Programs:
     steps_address: int
     end: int
     class_of: dict[int, int] = field(default_factory=dict)
+    routines: dict[int, list[Routine]] = field(default_factory=dict)
+    uses: list[dict[int, RowUse]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -125,6 +141,7 @@ def assemble_programs(
     frames: Frames | None = None,
     times: Mapping[int, int] | None = None,
     prologue: Sequence[int] = (),
+    room: int | None = None,
 ) -> Programs:
     """Programs of all tiles.
 
@@ -137,6 +154,8 @@ def assemble_programs(
         times: how often each step of `phase_rows` runs; once if absent.
         prologue: words that tiles with a class execute once, before their first input phase; they must not
             depend on where they lie.
+        room: address that programs should not pass. Rows of a tile share places as far as that needs it;
+            if it takes more, the programs end beyond.
     """
     phases = sum((times or {}).get(step, 1) for step in phase_rows)
     class_of = {tile: index for index, tiles in enumerate(classes) for tile in tiles}
@@ -153,12 +172,11 @@ def assemble_programs(
     if frames:
         frames.place(frames_address)
     rows_start = frames_address + (align_up(frames.bytes, FRAME_ALIGNMENT) if frames else 0)
-    where = [_row_addresses(tiles, phase_rows, rows_start) for tiles in classes]
-    steps_address = max((cursor for _, cursor in where), default=rows_start)
-    codes = [
-        emit(index, addresses, steps_address, closing_address) for index, (addresses, _) in enumerate(where)
-    ]
-    end = steps_address + _align(max((4 * len(code.words) for code in codes), default=0))
+    sets = [row_sets(tiles, phase_rows) for tiles in classes]
+    laid = _laid(rows_start, sets, [[] for _ in sets], emit, closing_address)
+    if room is not None and laid.end > room:
+        laid = _within(room, laid, rows_start, sets, emit, closing_address, times or {})
+    places, codes, steps_address = laid.places, laid.codes, laid.steps_address
     active = {
         tile: parts[tile].active(start, closing_address, steps_address, prologue) for tile in sorted(class_of)
     }
@@ -168,45 +186,123 @@ def assemble_programs(
         alike = _host_part(bystanders[0], traffic, copy_address).idle(start, phases)
         idle |= dict.fromkeys(bystanders, alike)
 
-    placed = {
-        tile: [
-            PlacedRow(step, where[index][0][step], rows[tile])
-            for step, rows in phase_rows.items()
-            if tile in rows
-        ]
-        for tile, index in class_of.items()
-    }
+    members = [(index, *item) for index, tiles in enumerate(classes) for item in enumerate(tiles)]
     kept = [frames.words_of(index, code.returns) for index, code in enumerate(codes)] if frames else []
     return Programs(
         active,
         idle,
         codes,
         kept,
-        placed,
+        {tile: places[index].rows(number) for index, number, tile in members},
         start,
         closing_address,
         frames_address,
         steps_address,
-        end,
+        laid.end,
         class_of,
+        {tile: places[index].routines(number) for index, number, tile in members},
+        [each.uses for each in places],
     )
 
 
-def _row_addresses(tiles: Sequence[int], phase_rows: PhaseRows, start: int) -> tuple[dict[int, int], int]:
-    """Where each step's rows lie on the tiles of a class, and where they end.
+@dataclass
+class _Places:
+    """Where the rows of a class lie, with what rewrites them."""
 
-    Steps whose rows are the same on every tile of the class share one copy.
+    own: list[tuple[int, RowSet]]
+    shared: list[tuple[int, SharedRow]]
+    uses: dict[int, RowUse]
+    end: int
+
+    def rows(self, number: int) -> list[PlacedRow]:
+        """Rows of the class's tile of a number, by step."""
+        placed = [
+            PlacedRow(step, address, one.rows[number])
+            for address, one in self.own
+            for step in one.steps
+            if len(one.rows[number])
+        ]
+        placed += [
+            PlacedRow(step, address, one.rows[number], one.patched)
+            for address, one in self.shared
+            for step in one.uses
+        ]
+        return sorted(placed, key=lambda row: row.step)
+
+    def routines(self, number: int) -> list[Routine]:
+        """What rewrites rows of the class's tile of a number."""
+        return [
+            Routine(address + one.row_bytes, routine(one.rewrites[number], address, one.arguments))
+            for address, one in self.shared
+            if one.patched
+        ]
+
+
+def _places(start: int, sets: Sequence[RowSet], shared: Sequence[SharedRow]) -> _Places:
+    """Places from an address on: each row set in one, except those that share one."""
+    joined = {id(one) for each in shared for one in each.sets}
+    places = _Places([], [], {}, start)
+    for each in sets:
+        if id(each) in joined:
+            continue
+        places.own.append((places.end, each))
+        places.uses |= dict.fromkeys(each.steps, RowUse(places.end))
+        places.end += each.bytes
+    for several in shared:
+        places.shared.append((places.end, several))
+        places.uses |= several.placed(places.end)
+        places.end += several.row_bytes + several.routine_bytes
+    return places
+
+
+class _Laid(NamedTuple):
+    """Rows of all classes, and behind them the step code."""
+
+    places: list[_Places]
+    codes: list[StepCode]
+    steps_address: int
+    end: int
+
+
+def _laid(
+    start: int,
+    sets: Sequence[Sequence[RowSet]],
+    shared: Sequence[Sequence[SharedRow]],
+    emit: StepEmitter,
+    closing_address: int,
+) -> _Laid:
+    places = [_places(start, own, joined) for own, joined in zip(sets, shared, strict=True)]
+    address = max((each.end for each in places), default=start)
+    codes = [emit(index, each.uses, address, closing_address) for index, each in enumerate(places)]
+    end = address + _align(max((4 * len(code.words) for code in codes), default=0))
+    return _Laid(places, codes, address, end)
+
+
+def _within(
+    room: int,
+    laid: _Laid,
+    start: int,
+    sets: Sequence[Sequence[RowSet]],
+    emit: StepEmitter,
+    closing_address: int,
+    times: Mapping[int, int],
+) -> _Laid:
+    """Rows and step code that end at `room`, or where they end when all is shared that can be.
+
+    What is shared makes step code longer, so the room of rows is found step by step.
     """
-    where: dict[int, int] = {}
-    copies: dict[tuple[bytes, ...], int] = {}
-    cursor = start
-    for step, rows in phase_rows.items():
-        mine = tuple(rows[tile].tobytes() if tile in rows else b"" for tile in tiles)
-        if mine not in copies:
-            copies[mine] = cursor
-            cursor += _align(max((len(words) for words in mine), default=0))
-        where[step] = copies[mine]
-    return where, cursor
+    apart = [each.end for each in laid.places]
+    offers = [sharable(own) for own in sets]
+    count, best = 0, laid
+    while laid.end > room:
+        limit = laid.steps_address - (laid.end - room)
+        shared = choose_shared(offers, [end - limit for end in apart], times)
+        if sum(map(len, shared)) == count:
+            break
+        count = sum(map(len, shared))
+        laid = _laid(start, sets, shared, emit, closing_address)
+        best = min(best, laid, key=lambda each: each.end)
+    return best
 
 
 @dataclass

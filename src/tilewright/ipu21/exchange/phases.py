@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import PackageError, UsageError
-from ...package.records import EXECUTE, Package
+from ...errors import PackageError, ScheduleError, UsageError
+from ...package.records import EXECUTE, NO_MARKS, Package
+from ..emit.ready_row import ready_row
 from ..emit.row_regions import ROW_SUFFIX
 from ..fabric.parse import parse_row
 
@@ -20,7 +22,8 @@ class Phase:
     Attributes:
         step: its profile step.
         name: that step's name.
-        rows: words by physical tile, rising; tiles without a row sit the phase out.
+        rows: words by physical tile, rising, as they are when they run; tiles without a row sit the phase
+            out.
         addresses: byte address of each row's first word.
     """
 
@@ -45,7 +48,8 @@ class Phase:
 def list_phases(package: Package) -> list[Phase]:
     """All phases with rows, in program order. Empty if the package names no rows.
 
-    Raises PackageError for a row that lies outside its tile's code or is not made of whole words.
+    Raises PackageError for a row that lies outside its tile's code or is not made of whole words, and for a
+    program that is no preparation of its row.
     """
     order: dict[str, int] = {}
     for number, step in enumerate(package.profile.steps):
@@ -66,7 +70,7 @@ def list_phases(package: Package) -> list[Phase]:
         Phase(
             order[name],
             name,
-            {tile: reader.words(tile, *place) for tile, place in sorted(found.items())},
+            {tile: reader.row(tile, order[name], *place) for tile, place in sorted(found.items())},
             {tile: place[0] for tile, place in sorted(found.items())},
         )
         for name, found in sorted(places.items(), key=lambda item: order[item[0]])
@@ -91,25 +95,73 @@ def find_phase(package: Package, wanted: str | None) -> Phase:
 
 
 class _CodeReader:
-    """Words from the code of tiles; tiles that share an image share what is read."""
+    """Rows from the code of tiles; tiles that share an image share what is read."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
         self._known: dict[tuple[int, int, int], NDArray[np.uint32]] = {}
+        self._code: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
 
-    def words(self, tile: int, address: int, size: int) -> NDArray[np.uint32]:
+    def row(self, tile: int, step: int, address: int, size: int) -> NDArray[np.uint32]:
+        """The row of a tile at an address as it is when a profile step runs it."""
         image = self._package.tiles[tile].image
-        key = (image, address, size)
+        key = (image, step, address)
         if key not in self._known:
-            self._known[key] = self._read(tile, image, address, size)
+            words = self._read(tile, image, address, size)
+            begin = self._begin(image, step)
+            if begin is not None:
+                words = self._ready(tile, image, begin, address, words)
+            self._known[key] = words
         return self._known[key]
 
-    def _read(self, tile: int, image: int, address: int, size: int) -> NDArray[np.uint32]:
-        for segment in self._package.images[image].segments:
-            begin = address - segment.address
-            if segment.flags & EXECUTE and begin >= 0 and begin + size <= segment.file_size and size % 4 == 0:
-                data = self._package.segment_bytes(segment)
-                return np.frombuffer(data[begin : begin + size], "<u4").astype(np.uint32)
+    def _begin(self, image: int, step: int) -> int | None:
+        """Where the program begins a step; None for a package that does not say so."""
+        table = self._package.images[image].mark_table
+        if table == NO_MARKS:
+            return None
+        marks = self._package.profile.mark_tables[table]
+        found = marks["address"][marks["step"] == step]
+        return int(found[0]) if len(found) else None
+
+    def _ready(
+        self, tile: int, image: int, begin: int, address: int, words: NDArray[np.uint32]
+    ) -> NDArray[np.uint32]:
+        try:
+            ready = ready_row(lambda at: int(self._read(tile, image, at, 4)[0]), begin)
+            if ready.row == address:
+                return ready.row_words(words)
+        except ScheduleError as error:
+            raise PackageError(
+                f"the program before the row at {address:#x}: {error}", where=f"tile {tile}"
+            ) from error
         raise PackageError(
-            f"the row of {size} bytes at {address:#x} is not in its code", where=f"tile {tile}"
+            f"the program runs a row at {ready.row:#x} where one at {address:#x} is named",
+            where=f"tile {tile}",
         )
+
+    def _read(self, tile: int, image: int, address: int, size: int) -> NDArray[np.uint32]:
+        pieces = self._pieces(image)
+        found = bisect_right(pieces, address, key=lambda piece: piece[0]) - 1
+        if found >= 0 and address % 4 == 0 and size % 4 == 0:
+            begin, words = pieces[found]
+            first = (address - begin) // 4
+            if first + size // 4 <= len(words):
+                return words[first : first + size // 4]
+        raise PackageError(f"{size} bytes at {address:#x} are not in its code", where=f"tile {tile}")
+
+    def _pieces(self, image: int) -> list[tuple[int, NDArray[np.uint32]]]:
+        """The code of an image: byte address and words of each segment, by address."""
+        if image not in self._code:
+            self._code[image] = sorted(
+                (
+                    (part.address, _whole_words(self._package.segment_bytes(part)))
+                    for part in self._package.images[image].segments
+                    if part.flags & EXECUTE
+                ),
+                key=lambda piece: piece[0],
+            )
+        return self._code[image]
+
+
+def _whole_words(data: bytes) -> NDArray[np.uint32]:
+    return np.frombuffer(data, "<u4", count=len(data) // 4).astype(np.uint32)

@@ -29,10 +29,12 @@ from ..emit.images import ImageBlobs, build_images, zeros
 from ..emit.lines import words_of
 from ..emit.memory_map import data_start
 from ..emit.row_regions import row_regions
+from ..emit.row_use import RowUse, exchange_block
 from ..emit.runtime_image import runtime_with
-from ..emit.step_code import StepCode, exchange_block
+from ..emit.shared_rows import PhaseRows
+from ..emit.step_code import StepCode
 from ..emit.steps_profile import INITIALIZE, INPUT
-from ..emit.tile_programs import HostTraffic, PhaseRows, assemble_programs
+from ..emit.tile_programs import HostTraffic, assemble_programs
 from ..fabric.schedule import schedule
 from ..isa import build
 from ..kernels import KERNELS
@@ -141,7 +143,7 @@ def _step_code(
     phase_rows: PhaseRows,
     symbols: Mapping[str, int],
     index: int,
-    rows: Mapping[int, int],
+    rows: Mapping[int, RowUse],
     address: int,
     next_address: int,
 ) -> StepCode:

@@ -25,7 +25,8 @@ class Checks:
         races: two contexts that touch one word while workers run, one of them writing it, are an exception.
             Some published kernels depend on lock-step and do this on purpose.
         code: storing over an instruction that has been fetched, or fetching one that the program has stored,
-            is an exception. Code that arrives from the fabric or the host is exempt.
+            is an exception. Code that arrives from the fabric or the host is exempt, and so are executable
+            segments that the package marks as written.
         stack: storing into another context's stack, or going below the own one through $sp or a worker's base
             register, is an exception.
         discards: a load into a zero register is an exception where any other would be. Whether the machine

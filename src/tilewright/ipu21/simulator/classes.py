@@ -17,7 +17,7 @@ from tilewright.errors import PackageError
 from tilewright.ipu21.isa.csrs import INCOMING_DCOUNT, INCOMING_FORMAT, INCOMING_MUX, INCOMING_MUXPAIR
 from tilewright.ipu21.machine.memory import IMAGE_BASE, TILE_BASE, TILE_END
 from tilewright.ipu21.machine.topology import TILES
-from tilewright.package.records import NO_MARKS, Package
+from tilewright.package.records import EXECUTE, NO_MARKS, WRITE, Package
 
 from .barrier import Standing
 from .engine import Engine, Engines
@@ -157,6 +157,8 @@ def load_classes(package: Package, engines: Engines) -> list[TileClass]:
                     where=f"image {index}",
                 )
             tile.load(segment.address, package.segment_bytes(segment), segment.memory_size)
+            if segment.flags & EXECUTE and segment.flags & WRITE:
+                tile.allow_rewriting(segment.address, segment.memory_size)
         if image.mark_table != NO_MARKS:
             table = package.profile.mark_tables[image.mark_table]
             tile.set_watch(table["address"].astype(np.int64), table["step"].astype(np.int64))

@@ -43,6 +43,9 @@ class Engine(Protocol):
 
     def load(self, address: int, data: bytes, memory_size: int) -> None: ...
 
+    def allow_rewriting(self, address: int, size: int) -> None:
+        """The program may store over the code in these bytes."""
+
     def copy(self, physical: int) -> Engine:
         """A tile in the same state with another id."""
 

@@ -11,7 +11,7 @@ from ..isa.meaning.arrays import Integers, byte_at
 from ..machine.memory import TILE_BASE
 from . import state as at
 from .instruction_tables import CAUSES_AT
-from .pointers import decoded, shadow, tables, touched
+from .pointers import decoded, rewritable, shadow, tables, touched
 from .stops import CODE_WRITTEN, POISON, RACE, STACK_OVERFLOW, STOP_EXCEPTION, STOP_UNSUPPORTED
 
 STATUS, REPEAT_LEFT, WORKER_BASES = 1, 4, 0x21
@@ -112,11 +112,13 @@ def check_owner(state: Integers, context: int, address: int) -> int:
 
 
 def check_code(state: Integers, context: int, address: int, words: int) -> int:
-    """A store must not hit an instruction that has been fetched; what it hits must not be fetched later."""
-    marks = decoded(state)
+    """A store must not hit an instruction that has been fetched; what it hits must not be fetched later.
+    Both may happen where the package says that code is written.
+    """
+    marks, allowed = decoded(state), rewritable(state)
     first = (address - TILE_BASE) >> 2
     for index in range(first, first + words):
-        if marks[index] > 0:
+        if marks[index] > 0 and byte_at(allowed, index) == 0:
             return fault(state, CODE_WRITTEN, context, address)
     return 0
 

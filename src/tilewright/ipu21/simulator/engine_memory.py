@@ -47,7 +47,7 @@ from .engine_checks import (
 from .engine_checks import fault as fault
 from .engine_decode import FIRST, FOURTH, IMMEDIATE_OF, INFO_OF, NO_REGISTER, SECOND, THIRD
 from .instruction_tables import INFO_BROADCAST, INFO_LANES
-from .pointers import decoded, memory_bytes, memory_words, shadow
+from .pointers import decoded, memory_bytes, memory_words, rewritable, shadow
 from .stops import (
     ADDRESS_ALIGNMENT,
     ADDRESS_RANGE,
@@ -97,9 +97,9 @@ def note_store(state: Integers, address: int, words: int) -> int:
     offset = address - TILE_BASE
     if address < REGION1_BASE:
         marks = decoded(state)
-        fresh = WRITTEN_OVER if state[at.CHECKS] & at.CHECK_CODE else 0
+        watched = state[at.CHECKS] & at.CHECK_CODE != 0
         for index in range(offset >> 2, (offset >> 2) + words):
-            marks[index] = fresh
+            marks[index] = WRITTEN_OVER if watched and byte_at(rewritable(state), index) == 0 else 0
     if state[at.CHECKS] & at.CHECK_POISON:
         written = shadow(state)
         for index in range(offset >> 2, (offset >> 2) + words):

@@ -102,6 +102,11 @@ def call_native(function: int, state: Integers) -> int:
     return int(prototype(function)(state.ctypes.data))
 
 
+def rewritable(state: Integers) -> Bytes:
+    """Of each word of region 0: 1 if it is code that the program may store over."""
+    return bytes_at(state[at.REWRITABLE])
+
+
 def touched(state: Integers) -> Integers:
     """Three marks per word of memory for the race check, see `engine_checks`."""
     return integers_at(state[at.TOUCHED])

@@ -112,6 +112,7 @@ LOG = POINTERS + 6
 MARKS = POINTERS + 7
 WATCHED = POINTERS + 8
 TABLES = POINTERS + 9
+REWRITABLE = POINTERS + 14
 ASSISTANCE = POINTERS + 12
 """Address of a native function that is called before each supervisor step, or 0; the next word is its own."""
 SPANS = POINTERS + 10

@@ -82,6 +82,9 @@ class Tile:
         self._half_weights: NDArray[np.float64] = room[-(room.ctypes.data >> 3) % 8 :][:320]
         self._decoded: NDArray[np.int16] = np.zeros(_REGION0_WORDS, dtype=np.int16)
         shadow_bytes = TILE_BYTES // 8 if self.checks.poison else 1
+        self._rewritable: NDArray[np.uint8] = np.zeros(
+            _REGION0_WORDS if self.checks.code else 1, dtype=np.uint8
+        )
         self._shadow: NDArray[np.uint8] = np.zeros(shadow_bytes, dtype=np.uint8)
         marks = MARKS * TILE_BYTES // 4 if self.checks.races else 1
         self._touched: NDArray[np.int64] = np.zeros(marks, dtype=np.int64)
@@ -121,6 +124,7 @@ class Tile:
             (at.HALF_WEIGHTS, self._half_weights),
             (at.DECODED, self._decoded),
             (at.SHADOW, self._shadow),
+            (at.REWRITABLE, self._rewritable),
             (at.TOUCHED, self._touched),
             (at.LOG, self._log),
             (at.MARKS, self._marks),
@@ -271,6 +275,12 @@ class Tile:
         if memory_size > len(data):
             self.memory[offset + len(data) : offset + memory_size] = 0
         self.invalidate(address, memory_size)
+
+    def allow_rewriting(self, address: int, size: int) -> None:
+        """The program may store over the code in `size` bytes of region 0."""
+        self._span(address, size)
+        if self.checks.code:
+            self._rewritable[(address - TILE_BASE) >> 2 : (address + size - TILE_BASE + 3) >> 2] = 1
 
     def write(self, address: int, data: bytes | NDArray[np.uint8]) -> None:
         """Bytes that arrive from outside (fabric, host): stored, decoded code there forgotten."""
@@ -510,6 +520,7 @@ class Tile:
         twin._touched[...] = self._touched
         if self.checks.code:
             twin._decoded[...] = self._decoded
+            twin._rewritable[...] = self._rewritable
         twin.symbols = self.symbols
         twin._log = self._log.copy()
         twin._marks = self._marks.copy()

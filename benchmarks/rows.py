@@ -86,7 +86,7 @@ def measure(layers: int, width: int, tokens: int, tiles: int) -> dict[str, Any]:
 def _row_bytes(programs: Programs, tile: int) -> int:
     """Bytes of a tile's rows and of what rewrites them."""
     rows = {row.address: row.words.nbytes for row in programs.rows[tile]}
-    return sum(rows.values()) + sum(4 * len(routine.words) for routine in programs.routines[tile])
+    return sum(rows.values()) + sum(4 * len(routine.lines) for routine in programs.routines[tile])
 
 
 def show(found: Mapping[str, Any]) -> str:

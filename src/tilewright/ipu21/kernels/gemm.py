@@ -63,8 +63,9 @@ def contract(mode: str) -> Contract:
     )
 
 
-ENTRY_STREAM, ENTRY_FEW = 290, 257
-"""Supervisor cycles of a chunk outside its panels, by its rows, with call and return."""
+ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT = 329, 265, 294
+"""Supervisor cycles of a chunk outside its panels, with call and return: for many rows, for few, and for many
+where accumulators do not survive."""
 ENTRY_ADD, ENTRY_NARROW, ENTRY_SINGLE, AGAIN = 28, 5, 6, 48
 """More if sums start from an array, if W is not interleaved, if there is one panel, for each chunk before the
 last."""
@@ -95,20 +96,24 @@ def panel_cycles(rows: Any, wide: Any = True) -> Any:
 def _stream_slots(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any) -> Any:
     """Slots of the busiest worker of the stream."""
 
-    def several(near: bool) -> Any:
-        first = Panel(mode, first=True, near=near)
+    def several(near: bool, straight: int = 0) -> Any:
+        first = Panel(mode, first=True, near=near, rows=straight)
         opening = replace(first, opening=True)
         begin = np.where(columns == 1, _slots(replace(opening, lone=near), rows), _slots(opening, rows))
-        more = (columns - 1) * (_slots(Panel(mode, last=True), rows) + _slots(first, rows))
-        middle = columns * (inner - 2) * _slots(Panel(near=near), rows)
-        return begin + more + middle + _slots(Panel(last=True, final=True), rows)
+        more = (columns - 1) * (_slots(Panel(mode, last=True, rows=straight), rows) + _slots(first, rows))
+        middle = columns * (inner - 2) * _slots(Panel(near=near, rows=straight), rows)
+        return begin + more + middle + _slots(Panel(last=True, final=True, rows=straight), rows)
 
+    several_groups = np.where(all_rows <= NEAR_ROWS, several(True), several(False))
+    for straight in gemm_stream.UNROLLED:
+        fits = (all_rows <= NEAR_ROWS) & (ceil_div(rows, WORKER_SLOTS) == straight)
+        several_groups = np.where(fits, several(True, straight), several_groups)
     only = Panel(mode, first=True, last=True)
     only_final = replace(only, final=True)
     single = _slots(replace(only, opening=True), rows) + _slots(only_final, rows)
     single = single + (columns - 2) * _slots(only, rows)
     single = np.where(columns == 1, _slots(replace(only_final, opening=True, lone=True), rows), single)
-    return np.where(inner == 1, single, np.where(all_rows <= NEAR_ROWS, several(True), several(False)))
+    return np.where(inner == 1, single, several_groups)
 
 
 def _few_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:
@@ -152,7 +157,8 @@ def _chunk(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any, wide: 
     else:
         stream, few_slots = (_short_slots(mode, rows, inner, columns, is_few) for is_few in (False, True))
     slots = np.where(rows <= FEW_ROWS, few_slots, stream)
-    entry = np.where(rows <= FEW_ROWS, ENTRY_FEW, ENTRY_STREAM) + np.where(wide, 0, ENTRY_NARROW)
+    many = ENTRY_STREAM if survive else ENTRY_SHORT
+    entry = np.where(rows <= FEW_ROWS, ENTRY_FEW, many) + np.where(wide, 0, ENTRY_NARROW)
     entry = entry + np.where(inner * columns == 1, ENTRY_SINGLE, 0) + (ENTRY_ADD if mode == ADD else 0)
     entry = entry + np.where((inner > 1) & (columns > 1), LAST_COLUMN + COLUMN * (columns - 1), 0)
     return entry + inner * columns * _panel(0, wide) + WORKER_SLOTS * slots

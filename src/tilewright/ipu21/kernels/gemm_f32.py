@@ -66,7 +66,7 @@ def contract(mode: str) -> Contract:
     )
 
 
-ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT = 254, 299, 282
+ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT = 265, 271, 287
 """Supervisor cycles of a chunk outside its panels, with call and return, for many and for few rows, and where
 accumulators do not survive."""
 ENTRY_ADD = 28

@@ -73,7 +73,7 @@ def _stream_frame() -> list[str]:
 def _few_frame() -> list[str]:
     """The same for few rows; the second table is theirs, and the third where workers are without rows."""
     lines = [
-        f"and %all, $m7, {INNER_MASK:#x}",
+        f"and %all, %shape, {INNER_MASK:#x}",
         "mul %all, %all, $m1",
         "shr %all, %all, 3",
         "shr %column, $m1, 2",

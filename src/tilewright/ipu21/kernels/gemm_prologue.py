@@ -1,7 +1,7 @@
 """Supervisor code of the matrix kernels up to the first panel: the workers' frame, and the table of routines.
 
-Names of the float16 and float32 members' own parts: %q is the fewer rows of a worker. $m0 table, $m1 bytes of
-a K group of A with 32 bytes per row, $m7 K groups and column groups; all other registers are free.
+Names of the float16 and float32 members' own parts: %q is the fewer rows of a worker, %shape K groups and
+column groups. $m0 table, $m1 bytes of a K group of A with 32 bytes per row; all other registers are free.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ from .gemm_frame import (
     W_STRIDE,
     block_offset,
 )
-from .gemm_tables import FEW, FINAL_OF, LAST_OF, LONE_OF, MIDDLE_OF, OPENING_OF, TABLE_BYTES
+from .gemm_stream import UNROLLED
+from .gemm_tables import FEW, FINAL_OF, LAST_OF, LONE_OF, MIDDLE_OF, OPENING_OF, STREAM_UNROLLED, TABLE_BYTES
 from .supervisor import schedule, to_frame
 
 INTERLEAVED_SHIFT = 19
 """Bit set in all addresses of region 1 and in none below."""
 INNER_MASK = 0xFFF
 _FREE = ("$m2", "$m3", "$m4", "$m5", "$m6", "$m8", "$m9")
-_GIVEN = {"%q": "$m10"}
+_GIVEN = {"%q": "$m10", "%shape": "$m7"}
 
 
 def load(register: str | int, word: int) -> str:
@@ -141,9 +142,9 @@ _ARGUMENTS = dict(
         strict=True,
     )
 )
-_Q, _TABLES, _GROUP, _ARRAY, _FEW = range(LARGER, LARGER + 5)
-"""Where the fewer rows of a worker, the tables, the bytes of a K group, whether sums start from an array, and
-whether rows are few lie until these words get their values."""
+_Q, _TABLES, _GROUP, _EVEN, _FEW, _ARRAY = range(LARGER, LARGER + 6)
+"""Where the fewer rows of a worker, the tables, the bytes of a K group, whether all workers have as many
+rows, whether rows are few and whether sums start from an array lie until these words get their values."""
 BEGIN = SHAPE
 """Where the entry of the first panel's routine lies behind the prologue."""
 
@@ -170,6 +171,8 @@ def _arrive(few_rows: int, row_bytes: int) -> list[str]:
         f"mul %share, %q, {row_bytes}",
         "mul %six, %share, 6",
         "sub %more, %bytes, %six",  # rows that are left, in bytes: so many workers have one more
+        "cmpult %even, %more, 1",
+        to_frame("%even", _EVEN),
         # Workers without rows get the last one.
         "cmpult %none, %q, 1",
         f"mul %none, %none, {row_bytes}",
@@ -216,6 +219,7 @@ def _settle() -> list[str]:
     One K group and several column groups are taken as several K groups and one column group.
     """
     return [
+        load(7, SHAPE),
         "shr $m8, $m7, 16",
         f"and $m7, $m7, {INNER_MASK:#x}",
         "cmpeq $m1, $m7, 1",
@@ -250,14 +254,38 @@ def both(register: str, word: int) -> list[str]:
     return [to_frame(register, place + word) for place in (LARGER, SMALLER)]
 
 
-def stream_frame(signed_repeats: bool = False) -> list[str]:
+def stream_frame(*, unrolled: bool = False, signed_repeats: bool = False) -> list[str]:
     """What the workers of the float16 stream need, and $m0 = the table.
 
     Args:
+        unrolled: there are straight panels for few rows per worker.
         signed_repeats: workers want n - 3 below 0 too.
     """
+    straight = [
+        load("%even", _EVEN),
+        # The rows of the busiest worker, less those of the first such table.
+        f"sub %busiest, %q, {UNROLLED[0] - 1}",
+        "sub %busiest, %busiest, %even",
+        f"cmpult %straight, %busiest, {len(UNROLLED)}",
+        "and %straight, %straight, %near",
+        "andc %straight, %straight, %single",
+        f"add %busiest, %busiest, {STREAM_UNROLLED}",
+        "movnz %table, %straight, %busiest",
+    ]
+    # Who has one row less does its last one twice.
+    uneven = ["andc %odd, %straight, %even", "max %double, %double, %odd"]
     return [
-        f"and %inner, $m7, {INNER_MASK:#x}",
+        f"and %inner, %shape, {INNER_MASK:#x}",
+        f"cmpult %near, $m1, {32 * NEAR_ROWS + 1}",
+        "sub %table, 1, %near",
+        "cmpeq %single, %inner, 1",
+        "add %twofold, %single, %single",
+        "max %table, %table, %twofold",
+        *(straight if unrolled else []),
+        f"mul %table, %table, {TABLE_BYTES}",
+        "add $m0, $m0, %table",
+        "cmpeq %double, %q, 2",
+        *(uneven if unrolled else []),
         "mul %all, $m1, %inner",
         *both("$m1", stream.COLUMN),
         "shl %fewer, %q, 5",
@@ -274,7 +302,6 @@ def stream_frame(signed_repeats: bool = False) -> list[str]:
         "add %repeats_too, %q, -3",
         *([] if signed_repeats else ["max %repeats_too, %repeats_too, $mzero"]),
         to_frame("%repeats_too", SMALLER + stream.REPEATS),
-        f"cmpult %near, $m1, {32 * NEAR_ROWS + 1}",
         "shl %words, %q, 2",
         "sub %strides, 1025, %words",  # f1 = 1 - 4n
         "shr %onward, $m1, 3",
@@ -288,11 +315,10 @@ def stream_frame(signed_repeats: bool = False) -> list[str]:
         "add %less, %less, 4",
         "sub %larger, %strides, %less",
         to_frame("%larger", LARGER + stream.STRIDES),
-        "cmpeq %two, %q, 2",
-        "shl %twice, %two, 22",  # f3 = -3
+        "shl %twice, %double, 22",  # f3 = -3
         "sub %smaller, %strides, %twice",
         to_frame("%smaller", SMALLER + stream.STRIDES),
-        "ld32 %array, $m0, $mzero, 0",
+        load("%array", _ARRAY),
         "andc %larger, %larger, 0x3ff",
         "or %larger, %larger, 0x3fd",
         "andc %smaller, %smaller, 0x3ff",
@@ -300,17 +326,12 @@ def stream_frame(signed_repeats: bool = False) -> list[str]:
         # From word 6 to word 11, or 7 if the second row is done twice.
         "add %column, $m1, 40",
         "movnz %larger, %array, %column",
+        "cmpeq %two, %q, 2",
         "shl %row, %two, 5",
         "sub %column, %column, %row",
         "movnz %smaller, %array, %column",
         to_frame("%larger", LARGER + stream.BY_MODE),
         to_frame("%smaller", SMALLER + stream.BY_MODE),
-        "sub %table, 1, %near",
-        "cmpeq %single, %inner, 1",
-        "shl %single, %single, 1",
-        "max %table, %table, %single",
-        f"mul %table, %table, {TABLE_BYTES}",
-        "add $m0, $m0, %table",
     ]
 
 
@@ -319,7 +340,7 @@ def few_frame() -> list[str]:
     first. A worker without rows stays where it is: -3 each."""
     lines = [
         *both("$m1", few.COLUMN),
-        f"and %inner, $m7, {INNER_MASK:#x}",
+        f"and %inner, %shape, {INNER_MASK:#x}",
         "shr %group, $m1, 3",
         "mul %all, %group, %inner",
         "cmpult %none, %q, 1",

@@ -176,7 +176,7 @@ def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
         FEW_ROWS,
         tables if survive else short_tables,
         mode_routines if survive else short_routines,
-        stream_frame(),
+        stream_frame(unrolled=survive),
         few_frame(),
         shared_routines() if survive else (),
     )

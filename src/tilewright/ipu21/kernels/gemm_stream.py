@@ -54,6 +54,9 @@ STRIDES, REPEATS, NEXT_GROUP, FIRST_GROUP, COLUMN, BY_MODE = range(6)
 step from word 6 of row 0 to $m9 of the next column."""
 SHORTEST = 3
 """Rows a worker does at least."""
+UNROLLED = (5,)
+"""Rows of the busiest worker for which panels are straight code, consecutive. Each number costs 1.3 KiB per
+start mode and saves a slot per panel; five is what a fifth of 128 rows comes to."""
 ROW_BYTES = 32
 """From one column group's part of a start row to the next."""
 
@@ -65,6 +68,8 @@ class Panel:
     Attributes:
         near: the input wraps by a stride field.
         lone: of an opening one, there is no other column group.
+        rows: all workers do so many, in straight code; a worker with one less does its last one twice. If 0,
+            only one with two rows does so.
     """
 
     mode: str = ZERO
@@ -74,11 +79,12 @@ class Panel:
     near: bool = False
     opening: bool = False
     lone: bool = False
+    rows: int = 0
 
     @property
     def label(self) -> str:
         names = ("opening", "lone", "first", "last", "final", "near")
-        kinds = [name for name in names if getattr(self, name)]
+        kinds = [name for name in names if getattr(self, name)] + ([str(self.rows)] if self.rows else [])
         return "_".join([".Lgemm", self.mode, *(kinds or ["middle"])])
 
     @property
@@ -89,7 +95,8 @@ class Panel:
 
 @cache
 def _extra_slots(panel: Panel) -> int:
-    return count_instructions(panel_lines(panel)) - 4 * SHORTEST - 4
+    count = count_instructions(panel_lines(panel))
+    return count - 4 * panel.rows if panel.rows else count - 4 * SHORTEST - 4
 
 
 def panel_lines(panel: Panel) -> list[str]:
@@ -109,7 +116,7 @@ def panel_lines(panel: Panel) -> list[str]:
         return row_bundle(t, strides, loads, pushes, load, partial, store)
 
     cycle = FIELD1 if cycling else REPLACE
-    lines = [row(0, store=FIELD3), row(1, partial=cycle or FIELD3), row(2), row(3)]
+    lines = [row(0, store=FIELD3), row(1, partial=_second(panel)), row(2), row(3)]
     if panel.opening:
         lines = [*_start_lines(panel), *_open_rows(panel)]
     elif panel.first:
@@ -118,8 +125,11 @@ def panel_lines(panel: Panel) -> list[str]:
             lines.append(f"add $m9, $m9, {'$m8' if panel.mode == ADD else ROW_BYTES}")
     else:
         lines.append(row(4, store=FIELD1))
-    lines.append(bundle("rpt $m3, 3"))
-    lines += [row(1, partial=cycle), row(2), row(3), row(0)]
+    if panel.rows:
+        for left in reversed(range(panel.rows - SHORTEST)):
+            lines += [row(1, partial=cycle if left else cycle or FIELD3), row(2), row(3), row(0)]
+    else:
+        lines += [bundle("rpt $m3, 3"), row(1, partial=cycle), row(2), row(3), row(0)]
     # From here t counts from 4n - 8: t = 1 is bundle 4n - 7.
     lines.append(row(1, partial=wrap))
     if more:
@@ -137,6 +147,13 @@ def panel_lines(panel: Panel) -> list[str]:
             lines.append(f"add $m0, $m0, {'$m7' if panel.last else '$m6'}")
         lines.append(row(7, more, more))
     return [f"{panel.label}:", *lines, "exitz $m15"]
+
+
+def _second(panel: Panel) -> int:
+    """Selector of the partial of bundle 1, the last of row 1 unless it is a start row's."""
+    if panel.first and panel.mode == ROW:
+        return FIELD1
+    return FIELD3 if panel.rows in (0, SHORTEST) else REPLACE
 
 
 def _turn(panel: Panel) -> list[str]:
@@ -191,17 +208,14 @@ def _open_rows(panel: Panel) -> list[str]:
             lines.append(bundle(f"ld64step {low}, $mzero, $m4+=, 1", multiply(t, other, other, "$azeros")))
         lines.append("tapack $m0:1, $m4, $m5, $m5")
         return lines if panel.lone else [*lines, "add $m5, $m5, $m8"]
-    return [
-        open_row(t, "$m11" if panel.mode == ROW else "$m2", FIELD1 if panel.mode == ROW else FIELD3)
-        for t in range(5)
-    ]
+    strides, second = "$m11" if panel.mode == ROW else "$m2", _second(panel)
+    return [open_row(t, strides, second if t == 1 else REPLACE) for t in range(5)]
 
 
-def open_row(t: int, strides: str, second: int) -> str:
-    """Bundle t of a first row, of which nothing is stored; `second`: selector of the partial of bundle 1."""
+def open_row(t: int, strides: str, partial: int) -> str:
+    """Bundle t of a first row, of which nothing is stored; `partial`: selector."""
     low, high, other = ("$a0:1", "$a2:3", "$a4:5") if t % 2 == 0 else ("$a4:5", "$a6:7", "$a0:1")
-    selector = second if t == 1 else REPLACE
-    load = f"ld2x64pace {low}, {high}, $m0:1+=, {strides}, {selector << 2:#06b}"
+    load = f"ld2x64pace {low}, {high}, $m0:1+=, {strides}, {partial << 2:#06b}"
     return bundle(load, multiply(t, other, other, high))
 
 
@@ -210,7 +224,8 @@ def _start_lines(panel: Panel) -> list[str]:
     mode = panel.mode
     several, more = not panel.last, not panel.lone
     step = not panel.near if several else mode == ADD and more
-    loads = [from_block("$m2", STRIDES, "$m11"), from_block("$m3", REPEATS, "$m11")]
+    loads = [from_block("$m2", STRIDES, "$m11")]
+    loads += [] if panel.rows else [from_block("$m3", REPEATS, "$m11")]
     loads += [from_block("$m6", NEXT_GROUP, "$m11")] if step else []
     loads += [from_block("$m7", FIRST_GROUP, "$m11"), from_block("$m8", COLUMN, "$m11")] if more else []
     begin = [*share_lines("$m11"), *source_line(mode, block="$m11")]

@@ -8,12 +8,12 @@ from . import gemm_few as few
 from .gemm_few import FewPanel, Opening, few_lines, opening_lines
 from .gemm_frame import ADD, CHUNK_ROWS, ZERO
 from .gemm_short import ShortPanel, short_lines, short_start_lines
-from .gemm_stream import Panel, panel_lines
+from .gemm_stream import UNROLLED, Panel, panel_lines
 from .text import worker
 
-STREAM_NEAR, STREAM, STREAM_ONLY, FEW, FEW_ONLY, FEW_LESS, FEW_LESS_ONLY = range(7)
-"""The tables of a start mode, by what they are for. `ONLY`: one K group; `LESS`: workers may be without
-rows."""
+STREAM_NEAR, STREAM, STREAM_ONLY, FEW, FEW_ONLY, FEW_LESS, FEW_LESS_ONLY, STREAM_UNROLLED = range(8)
+"""The tables of a start mode, by what they are for. `ONLY`: one K group; `LESS`: workers may be without rows;
+`UNROLLED`: the first of those with straight panels."""
 OPENING_OF, LONE_OF, FIRST_OF, MIDDLE_OF, LAST_OF, FINAL_OF = range(6)
 TABLE_BYTES = 24
 """Words of a table: where a call of several column groups begins, and one of one; a column group's first,
@@ -23,18 +23,21 @@ group, as if its column groups were K groups."""
 
 def tables(mode: str) -> list[str]:
     """The words of a start mode: bytes of the start operand from chunk to chunk, then its tables."""
-    last, final = Panel(mode, last=True).label, Panel(last=True, final=True).label
-    words = [str(32 * CHUNK_ROWS if mode == ADD else 0)]
-    for near in (True, False):
-        first, middle = Panel(mode, first=True, near=near), Panel(near=near)
+
+    def stream_table(near: bool, rows: int = 0) -> list[str]:
+        first = Panel(mode, first=True, near=near, rows=rows)
         opening = replace(first, opening=True)
-        lone = replace(opening, lone=near)
-        words += [opening.label, lone.label, first.label, middle.label, last, final]
+        panels = [opening, replace(opening, lone=near), first, Panel(near=near, rows=rows)]
+        panels += [Panel(mode, last=True, rows=rows), Panel(last=True, final=True, rows=rows)]
+        return [panel.label for panel in panels]
+
+    words = [str(32 * CHUNK_ROWS if mode == ADD else 0), *stream_table(True), *stream_table(False)]
     only = Panel(mode, first=True, last=True)
     only_final = replace(only, final=True)
     openings = [replace(only, opening=True).label, replace(only_final, opening=True, lone=True).label]
     words += [*openings, "0", only.label, only_final.label, only_final.label]
-    return words + _few_table(mode, "_all") + _few_table(mode, "")
+    words += _few_table(mode, "_all") + _few_table(mode, "")
+    return words + [word for rows in UNROLLED for word in stream_table(True, rows)]
 
 
 def _few_table(mode: str, stores: str) -> list[str]:
@@ -59,6 +62,10 @@ def mode_routines(mode: str) -> list[str]:
     panels = [near, far, only, only_final, Panel(mode, last=True)]
     panels += [replace(panel, opening=True) for panel in (near, far, only)]
     panels += [replace(panel, opening=True, lone=True) for panel in (near, only_final)]
+    for rows in UNROLLED:
+        first = replace(near, rows=rows)
+        openings = [replace(first, opening=True, lone=lone) for lone in (False, True)]
+        panels += [*openings, first, Panel(mode, last=True, rows=rows)]
     lines = [line for panel in panels for line in _routine(panel_lines(panel))]
     for single in (False, True):
         for lone in (False, True):
@@ -75,10 +82,13 @@ def mode_routines(mode: str) -> list[str]:
 
 def shared_routines() -> list[str]:
     """The worker routines that do not see where sums start."""
+    final = Panel(last=True, final=True)
+    panels = [Panel(), Panel(near=True), final]
+    panels += [
+        panel for rows in UNROLLED for panel in (Panel(near=True, rows=rows), replace(final, rows=rows))
+    ]
     return [
-        *_routine(panel_lines(Panel())),
-        *_routine(panel_lines(Panel(near=True))),
-        *_routine(panel_lines(Panel(last=True, final=True))),
+        *(line for panel in panels for line in _routine(panel_lines(panel))),
         *_routine(few_lines(FewPanel())),
         *_routine(few_lines(FewPanel(ZERO, few.MIDDLE, few.FINAL))),
     ]

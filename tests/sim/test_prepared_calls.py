@@ -12,8 +12,12 @@ from tilewright import TensorType, ops
 from tilewright.graph import Graph
 from tilewright.ipu21.compile import plan_for_ipu21
 from tilewright.ipu21.emit.moving import move_lines, reset_lines
-from tilewright.ipu21.emit.prepared import Moving, PreparedCalls
+from tilewright.ipu21.emit.prepared import Moving, Prepared, PreparedCalls
+from tilewright.ipu21.emit.step_code import ClassProgram
+from tilewright.ipu21.isa.decode import decode
+from tilewright.ipu21.kernels.tail import Tail
 from tilewright.ipu21.lower.calls import Call
+from tilewright.ipu21.lower.tile_work import TileClass
 from tilewright.profiling import ProfileBuilder
 from tilewright.profiling.query import pieces_of
 
@@ -132,3 +136,22 @@ def _execute(lines: list[Any], memory: dict[int, int]) -> None:
         else:
             assert name == "st32"
             memory[m[operands[1]] + 4 * operands[3]] = m[operands[0]]
+
+
+def test_steps_begin_behind_the_wait_for_the_one_before() -> None:
+    """What the next step does in the shadow of a launch moves the beginnings of idle steps between them."""
+    launch = Tail(frozenset((9, 11)), (9, 11, 0))
+    prepared = Prepared(0x4D000, launch, {9: 0x4D100, 11: 0x5C900}, {}, (), (), 100)
+    tile_class = TileClass(0, np.array([0]), {})
+    program = ClassProgram(tile_class, lambda _: 0, {}, 0x5D000, 0x5C800)
+
+    def compute(step: int, *, active: bool) -> None:
+        call = Call("gemm_f16", np.array([active]), [], {}, [], {})
+        program.compute(call, step, step, prepared if active else None)
+
+    compute(0, active=True)
+    compute(1, active=False)
+    compute(2, active=True)
+    names = [decode(word).form.mnemonic for word in program.code.words]
+    assert names == ["setzi", "setzi", "runall", "setzi", "setzi", "sync", "runall", "sync"]
+    assert program.code.marks == [(0, 0), (24, 1), (24, 2)]

@@ -91,6 +91,10 @@ class ClassProgram:
         """
         hidden = min(self._shadow, len(block.setup))
         if hidden:
+            # Steps in which this class has no part begin behind the wait, too.
+            end = 4 * len(self.code.words)
+            marks = self.code.marks
+            self.code.marks = [(end + 4 * hidden if at == end else at, number) for at, number in marks]
             self.code.words[-1:-1] = words_of(block.setup[:hidden])
         self.code.mark(step)
         self.code.words += words_of([*block.setup[hidden:], *block.body])

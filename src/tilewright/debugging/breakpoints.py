@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
@@ -25,14 +26,21 @@ class Breakpoint:
     Attributes:
         kind, name: as given. tile: physical id of the only tile meant, or None.
         steps: profile steps before which all tiles are held (operator, phase).
-        address: instruction before which a tile is held (kernel, address), else 0.
+        calls: profile steps that call a kernel: a tile is held where it begins one. The compiler has executed
+            what comes first in a kernel, so nobody may ever come to the kernel's own beginning.
+        address: instruction before which a tile is held (address, and kernels no step calls), else 0.
     """
 
     kind: BreakpointKind
     name: str
     tile: int | None = None
     steps: tuple[int, ...] = ()
+    calls: tuple[int, ...] = ()
     address: int = 0
+
+    def addresses(self, marks: Mapping[int, int]) -> list[int]:
+        """Where a tile is to be held that begins steps at these addresses."""
+        return [self.address] if self.address else [marks[step] for step in self.calls if step in marks]
 
     def __str__(self) -> str:
         where = f" on tile {self.tile}" if self.tile is not None else ""
@@ -53,7 +61,8 @@ def breakpoint_at(package: Package, kind: str, name: str, tile: int | None = Non
         symbols = {symbol.name: symbol.address for symbol in package.symbols}
         if name not in symbols:
             raise UsageError(f"there is no kernel {name!r}", hint=_alike(name, list(symbols)))
-        return Breakpoint(kind, name, tile, address=symbols[name])
+        calls = _calls(package, name)
+        return Breakpoint(kind, name, tile, calls=calls, address=0 if calls else symbols[name])
     address = place(package, name)
     _check_place(package, address, tile)
     return Breakpoint("address", name, tile, address=address)
@@ -89,6 +98,13 @@ def operation_of(package: Package, step: int) -> str:
     """The operation that a profile step belongs to, or an empty text."""
     program = package.debug.program if package.debug is not None else None
     return program.steps[step].operation if program is not None else ""
+
+
+def _calls(package: Package, kernel: str) -> tuple[int, ...]:
+    """The profile steps that call a kernel."""
+    program = package.debug.program if package.debug is not None else None
+    steps = program.steps if program is not None else []
+    return tuple(number for number, step in enumerate(steps) if step.kernel == kernel)
 
 
 def _first_step(package: Package, name: str) -> int:

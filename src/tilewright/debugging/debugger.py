@@ -88,6 +88,7 @@ class Debugger(Inspection):
         super().__init__(package, inputs, device, engines, graph)
         self.outputs: dict[str, NDArray[np.generic]] | None = None
         self.breakpoints: list[Breakpoint] = []
+        self._begins: dict[int, dict[int, int]] = {}
         self._cut = Cut(package, device, self._order)
         self._session: Session | None = None
         self._thread: threading.Thread | None = None
@@ -229,27 +230,28 @@ class Debugger(Inspection):
     # What the engine asks, in the thread of the run -------------------------------------------------------
 
     def _wanted(self, tile: Tile) -> list[int]:
-        members = self.members(tile)
-        points = [
-            item.address
-            for item in self.breakpoints
-            if item.address and (item.tile is None or item.tile in members)
-        ]
+        points = [address for item in self._concerning(tile) for address in item.addresses(self._marks(tile))]
         return list(dict.fromkeys([*self._cut.wanted(tile), *points]))
+
+    def _concerning(self, tile: Tile) -> list[Breakpoint]:
+        members = self.members(tile)
+        return [item for item in self.breakpoints if item.tile is None or item.tile in members]
+
+    def _marks(self, tile: Tile) -> dict[int, int]:
+        """Where a tile begins its steps; of its image, which is all that matters."""
+        image = self.package.tiles[tile.physical].image
+        if image not in self._begins:
+            self._begins[image] = self._order.marks(tile.physical)
+        return self._begins[image]
 
     def _met(self, hit: Hit) -> bool:
         reached = self._cut.met(hit)
         return reached or self._point(hit) is not None
 
     def _point(self, hit: Hit) -> Breakpoint | None:
-        members = self.members(hit.tile)
+        marks = self._marks(hit.tile)
         return next(
-            (
-                item
-                for item in self.breakpoints
-                if item.address == hit.address and (item.tile is None or item.tile in members)
-            ),
-            None,
+            (item for item in self._concerning(hit.tile) if hit.address in item.addresses(marks)), None
         )
 
     def _ready(self, held: Sequence[Tile], others: Sequence[Tile]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from planted_faults import (
     code_words,
+    executed,
     images,
     known_program,
     package,
@@ -95,7 +96,11 @@ def test_instructions_one_by_one() -> None:
     with debugger() as found:
         found.break_at("kernel", "gemm_f16", 2)
         stopped = found.resume()
-        assert stopped is not None and (stopped.tile, stopped.symbol) == (2, "gemm_f16")
+        assert stopped is not None and stopped.tile == 2 and stopped.reason == "kernel gemm_f16 on tile 2"
+        called = {n: s.name for n, s in enumerate(package().profile.steps)}
+        assert stopped.step in {
+            called[n] for n, s in enumerate(known_program().steps) if s.kernel == "gemm_f16"
+        }
         before = found.tile().counters.sum()
         listing = found.disassemble(count=3)
         done = found.step(count=3)
@@ -120,8 +125,8 @@ def test_instructions_stand_beside_their_source() -> None:
     with debugger() as found:
         found.break_at("kernel", root_kernel())
         found.resume()
-        lines = found.disassemble(count=40)
         name = root_kernel()
+        lines = found.disassemble(address=place(package(), name), count=40)
         assert all(f"; {name}.S:" in line for line in lines[:6])
         assert f"{name}: " in lines[0]
         for line in lines:
@@ -224,7 +229,9 @@ def test_what_does_not_exist_is_named() -> None:
 
 def test_a_fault_of_the_program_ends_the_run_with_its_own_error() -> None:
     content = package()
-    begin = place(content, root_kernel())
+    # Of the kernel itself, which lies below the tile's own program.
+    kernel = range(place(content, root_kernel()), place(content, "tile_program"))
+    begin = next(address for address in executed(root_kernel()) if address in kernel)
     segment, address = next(code_words(content, begin, begin + 4))
     with Debugger(with_words(content, segment, {address: 0xFFFFFFFF}), {"x": images()}) as found:
         found.break_at("operator", kept(0))

@@ -28,3 +28,10 @@ def test_families_that_run_natively(family: str, seed: int) -> None:
     verdict = judge(40, 24, loops=True, first_seed=seed, family=family)
     assert verdict.failure == ""
     assert verdict.native > verdict.programs // 20
+
+
+def test_sums_of_several_nans_read_as_raw_words() -> None:
+    """Which NaN a sum delivers must not depend on the order in which an engine adds."""
+    verdict = judge(1, 40, loops=False, first_seed=2886)
+    assert verdict.failure == ""
+    assert verdict.native == 1

@@ -128,3 +128,9 @@ def test_transpose_of_a_block_of_halves() -> None:
         columns.append(accumulate.f16v4stacc(1, state))
     expected = [(int(c[0] | c[1] << 16), int(c[2] | c[3] << 16)) for c in blocks[0].T]
     assert [columns[2], columns[3], columns[4], columns[5]] == expected
+
+
+def test_sums_of_nans_are_quiet_whichever_entered() -> None:
+    words = np.array([0xFFC12345] + [0] * 31, dtype=np.uint32)
+    accumulate.f32v4acc(0x7FE54321, 0x7FE54321, 0, 0, words.view(np.float32))
+    assert words[0] == words[2] == 0x7FC00000

@@ -7,7 +7,7 @@ adder is wider than float32 but its details are not public).
 
 from __future__ import annotations
 
-from .arrays import Singles, Words, single_at, word_at
+from .arrays import Singles, Words, put_sum, single_at, word_at
 from .bits import SINGLE_NAN, UNKNOWN_OPERAND, nearest_single, single_value
 from .float16 import half_value, round_half
 from .registry import whole
@@ -22,20 +22,20 @@ def read_word(accumulators: Singles, index: int) -> int:
 @whole("f32v4acc")
 def f32v4acc(x0: int, x1: int, x2: int, x3: int, accumulators: Singles) -> int:
     """A[0, 2, 4, 6] += x (known)."""
-    accumulators[0] = single_at(accumulators, 0) + single_value(x0)
-    accumulators[2] = single_at(accumulators, 2) + single_value(x1)
-    accumulators[4] = single_at(accumulators, 4) + single_value(x2)
-    accumulators[6] = single_at(accumulators, 6) + single_value(x3)
+    put_sum(accumulators, 0, single_at(accumulators, 0) + single_value(x0))
+    put_sum(accumulators, 2, single_at(accumulators, 2) + single_value(x1))
+    put_sum(accumulators, 4, single_at(accumulators, 4) + single_value(x2))
+    put_sum(accumulators, 6, single_at(accumulators, 6) + single_value(x3))
     return 0
 
 
 @whole("f32v4sqacc")
 def f32v4sqacc(x0: int, x1: int, x2: int, x3: int, accumulators: Singles) -> int:
     """A[0, 2, 4, 6] += x * x (known)."""
-    accumulators[0] = single_at(accumulators, 0) + single_value(x0) * single_value(x0)
-    accumulators[2] = single_at(accumulators, 2) + single_value(x1) * single_value(x1)
-    accumulators[4] = single_at(accumulators, 4) + single_value(x2) * single_value(x2)
-    accumulators[6] = single_at(accumulators, 6) + single_value(x3) * single_value(x3)
+    put_sum(accumulators, 0, single_at(accumulators, 0) + single_value(x0) * single_value(x0))
+    put_sum(accumulators, 2, single_at(accumulators, 2) + single_value(x1) * single_value(x1))
+    put_sum(accumulators, 4, single_at(accumulators, 4) + single_value(x2) * single_value(x2))
+    put_sum(accumulators, 6, single_at(accumulators, 6) + single_value(x3) * single_value(x3))
     return 0
 
 
@@ -46,15 +46,15 @@ def f32v4absacc(x0: int, x1: int, x2: int, x3: int, accumulators: Singles) -> in
 
 
 def _add_halves(word: int, first: int, accumulators: Singles) -> int:
-    accumulators[first] = single_at(accumulators, first) + half_value(word & 0xFFFF)
-    accumulators[first + 2] = single_at(accumulators, first + 2) + half_value(word >> 16)
+    put_sum(accumulators, first, single_at(accumulators, first) + half_value(word & 0xFFFF))
+    put_sum(accumulators, first + 2, single_at(accumulators, first + 2) + half_value(word >> 16))
     return 0
 
 
 def _add_squares(word: int, first: int, accumulators: Singles) -> int:
     low, high = half_value(word & 0xFFFF), half_value(word >> 16)
-    accumulators[first] = single_at(accumulators, first) + low * low
-    accumulators[first + 2] = single_at(accumulators, first + 2) + high * high
+    put_sum(accumulators, first, single_at(accumulators, first) + low * low)
+    put_sum(accumulators, first + 2, single_at(accumulators, first + 2) + high * high)
     return 0
 
 
@@ -97,15 +97,15 @@ def f16v8sqacc(x0: int, x1: int, x2: int, x3: int, accumulators: Singles) -> int
 @whole("f32mac")
 def f32mac(x: int, y: int, accumulators: Singles) -> int:
     """A[0] += x * y (known)."""
-    accumulators[0] = single_at(accumulators, 0) + single_value(x) * single_value(y)
+    put_sum(accumulators, 0, single_at(accumulators, 0) + single_value(x) * single_value(y))
     return 0
 
 
 @whole("f32v2mac")
 def f32v2mac(x0: int, x1: int, y0: int, y1: int, accumulators: Singles) -> int:
     """A[0] += x0 * y0; A[2] += x1 * y1 (known)."""
-    accumulators[0] = single_at(accumulators, 0) + single_value(x0) * single_value(y0)
-    accumulators[2] = single_at(accumulators, 2) + single_value(x1) * single_value(y1)
+    put_sum(accumulators, 0, single_at(accumulators, 0) + single_value(x0) * single_value(y0))
+    put_sum(accumulators, 2, single_at(accumulators, 2) + single_value(x1) * single_value(y1))
     return 0
 
 
@@ -116,10 +116,10 @@ def f32v2aop(x0: int, x1: int, y0: int, y1: int, flags: int, accumulators: Singl
     The slots are those a published kernel reads back through gina (derived); the same source says that the
     flag operand does nothing (derived), so every value is accepted.
     """
-    accumulators[0] = single_at(accumulators, 0) + single_value(x0) * single_value(y0)
-    accumulators[2] = single_at(accumulators, 2) + single_value(x1) * single_value(y0)
-    accumulators[4] = single_at(accumulators, 4) + single_value(x0) * single_value(y1)
-    accumulators[6] = single_at(accumulators, 6) + single_value(x1) * single_value(y1)
+    put_sum(accumulators, 0, single_at(accumulators, 0) + single_value(x0) * single_value(y0))
+    put_sum(accumulators, 2, single_at(accumulators, 2) + single_value(x1) * single_value(y0))
+    put_sum(accumulators, 4, single_at(accumulators, 4) + single_value(x0) * single_value(y1))
+    put_sum(accumulators, 6, single_at(accumulators, 6) + single_value(x1) * single_value(y1))
     return 0
 
 
@@ -131,15 +131,15 @@ def _dot(x: int, y: int) -> float:
 @whole("f16v2cmac")
 def f16v2cmac(x: int, y: int, accumulators: Singles) -> int:
     """A[0] += x . y (known)."""
-    accumulators[0] = single_at(accumulators, 0) + _dot(x, y)
+    put_sum(accumulators, 0, single_at(accumulators, 0) + _dot(x, y))
     return 0
 
 
 @whole("f16v4cmac")
 def f16v4cmac(x0: int, x1: int, y0: int, y1: int, accumulators: Singles) -> int:
     """A[0] += low halves' dot product; A[2] += the high ones' (known)."""
-    accumulators[0] = single_at(accumulators, 0) + _dot(x0, y0)
-    accumulators[2] = single_at(accumulators, 2) + _dot(x1, y1)
+    put_sum(accumulators, 0, single_at(accumulators, 0) + _dot(x0, y0))
+    put_sum(accumulators, 2, single_at(accumulators, 2) + _dot(x1, y1))
     return 0
 
 
@@ -199,8 +199,8 @@ def f32v2axpy(x0: int, x1: int, y0: int, y1: int, tas: int, accumulators: Single
     """Deliver A[0], A[2], then A[0, 2] := $TAS * x + y (known)."""
     low, high = read_word(accumulators, 0), read_word(accumulators, 2)
     factor = single_value(tas)
-    accumulators[0] = factor * single_value(x0) + single_value(y0)
-    accumulators[2] = factor * single_value(x1) + single_value(y1)
+    put_sum(accumulators, 0, factor * single_value(x0) + single_value(y0))
+    put_sum(accumulators, 2, factor * single_value(x1) + single_value(y1))
     return low, high
 
 
@@ -222,10 +222,10 @@ def f16v4mix(
     low = read_halves(0, accumulators, control, draw, draw1)
     high = read_halves(4, accumulators, control, draw2, draw3)
     p, q = half_value(tas & 0xFFFF), half_value(tas >> 16)
-    accumulators[0] = p * half_value(x0 & 0xFFFF) + q * half_value(y0 & 0xFFFF)
-    accumulators[2] = p * half_value(x0 >> 16) + q * half_value(y0 >> 16)
-    accumulators[4] = p * half_value(x1 & 0xFFFF) + q * half_value(y1 & 0xFFFF)
-    accumulators[6] = p * half_value(x1 >> 16) + q * half_value(y1 >> 16)
+    put_sum(accumulators, 0, p * half_value(x0 & 0xFFFF) + q * half_value(y0 & 0xFFFF))
+    put_sum(accumulators, 2, p * half_value(x0 >> 16) + q * half_value(y0 >> 16))
+    put_sum(accumulators, 4, p * half_value(x1 & 0xFFFF) + q * half_value(y1 & 0xFFFF))
+    put_sum(accumulators, 6, p * half_value(x1 >> 16) + q * half_value(y1 >> 16))
     return low, high
 
 

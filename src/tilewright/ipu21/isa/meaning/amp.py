@@ -17,7 +17,7 @@ Weight arrays: `weights[64 * phase + 16 * element + unit]` holds the half weight
 from __future__ import annotations
 
 from .accumulate import read_word
-from .arrays import Doubles, Singles, Words, single_at
+from .arrays import Doubles, Singles, Words, put_sum, single_at
 from .bits import UNKNOWN_OPERAND, single_value
 from .float8 import multiply_float8
 from .float16 import half_value, round_half
@@ -39,7 +39,7 @@ def multiply_halves(
             dot += c * weights[entry + 32]
             dot += d * weights[entry + 48]
             before = single_at(accumulators, 2 * unit + 1) if phase == 0 else work
-            accumulators[2 * unit] = before + dot + 0.0
+            put_sum(accumulators, 2 * unit, before + dot + 0.0)
             if phase == 0:
                 accumulators[2 * unit + 1] = work
     return 0
@@ -59,7 +59,7 @@ def multiply_all_halves(x0: int, x1: int, phase: int, accumulators: Singles, wei
         total = single_at(accumulators, 2 * unit + source) + dot
         if phase == 0:
             accumulators[2 * unit + 1] = accumulators[2 * unit]
-        accumulators[2 * unit] = total + 0.0
+        put_sum(accumulators, 2 * unit, total + 0.0)
     return 0
 
 
@@ -225,10 +225,10 @@ def multiply_single(
             product = factor * single_at(single_weights, 8 * unit + phase)
             work = single_at(accumulators, 2 * unit)
             if phase == 0:
-                accumulators[2 * unit] = single_at(accumulators, 2 * unit + 1) + product
+                put_sum(accumulators, 2 * unit, single_at(accumulators, 2 * unit + 1) + product)
                 accumulators[2 * unit + 1] = work
             else:
-                accumulators[2 * unit] = work + product
+                put_sum(accumulators, 2 * unit, work + product)
     return 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from .arrays import Singles, Words, single_at, word_at
+from .arrays import Singles, Words, put_sum, single_at, word_at
 from .bits import OVERFLOW, bits_of_double, double_of_bits, rounding_mode
 from .convert import class_of
 from .float16 import ESR, NANOO, half_value, round_half
@@ -161,10 +161,10 @@ def multiply_float8(
             dot = float8_dot(x0, x1, 4 * unit + phase, weight_words, formats, scale)
             work = single_at(accumulators, 2 * unit)
             if phase == 0:
-                accumulators[2 * unit] = single_at(accumulators, 2 * unit + 1) + dot
+                put_sum(accumulators, 2 * unit, single_at(accumulators, 2 * unit + 1) + dot)
                 accumulators[2 * unit + 1] = work
             else:
-                accumulators[2 * unit] = work + dot
+                put_sum(accumulators, 2 * unit, work + dot)
     return 0
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from .accumulate import read_word
 from .amp import pair_of_halves
-from .arrays import Doubles, Singles, Words, single_at
+from .arrays import Doubles, Singles, Words, put_sum, single_at
 from .bits import UNKNOWN_OPERAND, single_value
 from .float8 import float8_dot
 from .float16 import half_value
@@ -35,7 +35,7 @@ def slide(
             source = single_at(accumulators, 2 * unit + 4)
         else:
             source = p0 if unit == first + 6 else p1
-        accumulators[2 * unit] = source + dot
+        put_sum(accumulators, 2 * unit, source + dot)
     return 0
 
 
@@ -141,7 +141,7 @@ def slide_float8(
             source = single_at(accumulators, 2 * unit + 4)
         else:
             source = half_value(p & 0xFFFF) if unit == first + 6 else half_value(p >> 16)
-        accumulators[2 * unit] = source + dot
+        put_sum(accumulators, 2 * unit, source + dot)
     return 0
 
 
@@ -176,7 +176,7 @@ def multiply_stages(first: int, x: float, word: int, accumulators: Singles, sing
     """One set of eight units: add x times one word of each unit's weight entries, numbered 0..7."""
     for unit in range(first, first + 8):
         product = x * single_at(single_weights, 8 * unit + word)
-        accumulators[2 * unit] = single_at(accumulators, 2 * unit) + product
+        put_sum(accumulators, 2 * unit, single_at(accumulators, 2 * unit) + product)
     return 0
 
 
@@ -189,7 +189,7 @@ def slide_single(
             source = single_at(accumulators, 2 * unit + 4)
         else:
             source = p0 if unit == first + 6 else p1
-        accumulators[2 * unit] = source + x * single_at(single_weights, 8 * unit + word)
+        put_sum(accumulators, 2 * unit, source + x * single_at(single_weights, 8 * unit + word))
     return 0
 
 
@@ -230,8 +230,8 @@ def f32sisov2slic(
         low, high = read_word(accumulators, 17), read_word(accumulators, 19)
         multiply_stages(0, value, flags, accumulators, single_weights)
         multiply_stages(8, value, flags, accumulators, single_weights)
-        accumulators[28] = single_at(accumulators, 28) + single_value(p0)
-        accumulators[30] = single_at(accumulators, 30) + single_value(p1)
+        put_sum(accumulators, 28, single_at(accumulators, 28) + single_value(p0))
+        put_sum(accumulators, 30, single_at(accumulators, 30) + single_value(p1))
         return low, high
     low, high = read_word(accumulators, 0), read_word(accumulators, 2)
     accumulators[17] = accumulators[16]

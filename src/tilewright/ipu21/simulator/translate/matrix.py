@@ -121,7 +121,8 @@ class MatrixEmitter(WideEmitter):
         second = build.op(f"fmul <4 x double> {q}, {y}")
         total = build.op(f"fadd <4 x double> {first}, {second}")
         result = self._narrowed(old, 4)
-        build.store("<4 x float>", build.op(f"fptrunc <4 x double> {total} to <4 x float>"), place, 16)
+        sums = self.quieted(4, build.op(f"fptrunc <4 x double> {total} to <4 x float>"))
+        build.store("<4 x float>", sums, place, 16)
         return result
 
     def _canonical(self, singles: str) -> str:
@@ -146,7 +147,8 @@ class MatrixEmitter(WideEmitter):
         both = self.shuffled("double", 2, single, "poison", (0, 0))
         product = build.op(f"fmul <2 x double> {both}, {x}")
         total = build.op(f"fadd <2 x double> {product}, {y}")
-        build.store("<2 x float>", build.op(f"fptrunc <2 x double> {total} to <2 x float>"), place, 8)
+        sums = self.quieted(2, build.op(f"fptrunc <2 x double> {total} to <2 x float>"))
+        build.store("<2 x float>", sums, place, 8)
         return self._canonical(old)
 
     def _add(self, values: str, first: int, count: int) -> str:
@@ -155,7 +157,8 @@ class MatrixEmitter(WideEmitter):
         place = build.at("%work", "float", first)
         kind = f"<{count} x float>"
         old = build.load(kind, place, 4 * count)
-        build.store(kind, build.op(f"fadd {kind} {old}, {values}"), place, 4 * count)
+        sums = self.quieted(count, build.op(f"fadd {kind} {old}, {values}"))
+        build.store(kind, sums, place, 4 * count)
         return ""
 
     def _f16v4acc(self, op: Operation) -> str:

@@ -170,6 +170,13 @@ class ProductEmitter(AuxEmitter):
         vectors = f"<{size} x {kind}> {one}, <{size} x {kind}> {other}"
         return self.builder.op(f"shufflevector {vectors}, <{len(picked)} x i32> <{mask}>")
 
+    def quieted(self, count: int, sums: str) -> str:
+        """Sums as singles, every NaN the same: which one entered does not matter."""
+        build, kind = self.builder, f"<{count} x float>"
+        nan = build.op(f"fcmp uno {kind} {sums}, {sums}")
+        quiet = "<" + ", ".join(["float 0x7FF8000000000000"] * count) + ">"
+        return build.op(f"select <{count} x i1> {nan}, {kind} {quiet}, {kind} {sums}")
+
     def multiply_add(self, a: str, b: str, c: str) -> str:
         """a * b + c of eight doubles; where the product is exact, it does not matter how."""
         arguments = f"{DOUBLES} {a}, {DOUBLES} {b}, {DOUBLES} {c}"
@@ -202,7 +209,8 @@ class ProductEmitter(AuxEmitter):
             # Only this sum waits for the instruction before.
             total = build.op(f"fadd {DOUBLES} {total}, {self.dot(inputs, phase, half)}")
             positive = build.op(f"fadd {DOUBLES} {total}, zeroinitializer")
-            self.put_set("work", half, build.op(f"fptrunc {DOUBLES} {positive} to {SINGLES}"))
+            sums = build.op(f"fptrunc {DOUBLES} {positive} to {SINGLES}")
+            self.put_set("work", half, self.quieted(8, sums))
             line = work if phase == 0 else delay
             leaving.append(line)
             entering = self.shuffled("float", 4, partials, "poison", (2 * half, 2 * half + 1, *[-1] * 6))

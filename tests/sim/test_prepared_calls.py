@@ -155,3 +155,21 @@ def test_steps_begin_behind_the_wait_for_the_one_before() -> None:
     names = [decode(word).form.mnemonic for word in program.code.words]
     assert names == ["setzi", "setzi", "runall", "setzi", "setzi", "sync", "runall", "sync"]
     assert program.code.marks == [(0, 0), (24, 1), (24, 2)]
+
+
+def test_frames_give_way_where_a_loop_calls_too_much() -> None:
+    """Twelve turns of three attentions of four heads: with frames for all, no program could be executed."""
+    random = np.random.default_rng(0)
+    w = (random.normal(size=(2, 16, 16)) / 4).astype(np.float32)
+
+    def layer(x: Any, w: Any) -> Any:
+        y = ops.attention(x, x, x, heads=4, scale=0.25)
+        y = ops.attention(y, x, y, heads=4, scale=0.25)
+        return ops.attention(y, y, x, heads=4, scale=0.25) @ w + x
+
+    graph = tw.trace(lambda x: ops.repeat(layer, 2, x, w), x=TensorType((24, 16, 16)))
+    x = random.normal(size=(24, 16, 16)).astype(np.float32)
+    package = tw.compile(graph, tiles=2)
+    with tw.open_device("sim", check=True) as device, tw.Session(device, package) as session:
+        found = session.run({"x": x})["output"]
+    assert np.abs(found - graph.evaluate({"x": x})["output"]).max() < 0.02

@@ -54,12 +54,19 @@ class Economy(IntEnum):
     Attributes:
         ROWS: rows of a tile take turns in one place, as far as that is needed.
         FRAMES: calls that run once have no frames that lie ready.
+        LOOPS: neither have those in loops.
     """
 
     NONE = 0
     ROWS = 1
     FRAMES = 2
-    LAST = FRAMES
+    LOOPS = 3
+    LAST = LOOPS
+
+    @property
+    def runs(self) -> int | None:
+        """How often a call must run to have a frame; None: none has one."""
+        return None if self >= Economy.LOOPS else 2 if self >= Economy.FRAMES else 1
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,7 @@ def compile_for_ipu21(
             return package
         # The programs outgrew the elements kept for them; give them what they need and start again.
         needed = programs.end - programs.start
-        if data_start(programs.end) < REGION1_BASE:
+        if programs.end + FETCH_LOOKAHEAD_BYTES <= REGION1_BASE:
             most = max(most, needed)
             least = needed if economy else least
         elif economy == Economy.LAST:
@@ -197,8 +204,7 @@ def _placed(work: TileWork, price: float, reserves: Sequence[int], numerics: Num
     if numerics.stochastic_rounding:
         kernels.add(SET_ROUNDING)
     runtime = runtime_with(kernels)
-    last = REGION1_BASE - ELEMENT_BYTES
-    starts = sorted({min(data_start(runtime.program + reserved - 1), last) for reserved in reserves})
+    starts = sorted({data_start(runtime.program + reserved - 1) for reserved in reserves})
     while True:
         try:
             return Fitted(work, place_work(work, starts.pop()), runtime, price)
@@ -257,7 +263,7 @@ def _emit(
     report("emit")
     profile = index_steps(work)
     runtime = fitted.runtime
-    prepared = PreparedCalls(work, placement, runtime.active, sparing=economy >= Economy.FRAMES)
+    prepared = PreparedCalls(work, placement, runtime.active, runs=economy.runs)
     programs = assemble_programs(
         [to_physical(tile_class.tiles).tolist() for tile_class in work.classes],
         partial(class_code, work, placement, profile, runtime.active.symbols, prepared),
@@ -272,7 +278,7 @@ def _emit(
         else [],
         room=placement.standard_start - FETCH_LOOKAHEAD_BYTES if economy else None,
     )
-    if data_start(programs.end) > placement.standard_start:
+    if programs.end + FETCH_LOOKAHEAD_BYTES > placement.standard_start:
         return None, programs
     work.plan.steps = predict(work, placement, schedules, programs)
     package = build_package(graph, work, placement, host, programs, runtime, profile, store)

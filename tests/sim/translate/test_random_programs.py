@@ -35,3 +35,9 @@ def test_sums_of_several_nans_read_as_raw_words() -> None:
     verdict = judge(1, 40, loops=False, first_seed=2886)
     assert verdict.failure == ""
     assert verdict.native == 1
+
+
+def test_the_cycle_counter_beside_an_instruction_of_several_slots() -> None:
+    verdict = judge(1, 40, loops=False, first_seed=4548)
+    assert verdict.failure == ""
+    assert verdict.native == 1

@@ -107,7 +107,7 @@ class PreparedCalls:
     """All prepared calls of a program and their frame area, the same layout on every tile.
 
     Args:
-        sparing: keep frames only of calls that run more than once in a run.
+        runs: how often a call must run in a run to have a frame; None: none has one.
 
     Attributes:
         bytes: of the area.
@@ -115,7 +115,7 @@ class PreparedCalls:
     """
 
     def __init__(
-        self, work: TileWork, placement: Placement, image: LinkedImage, *, sparing: bool = False
+        self, work: TileWork, placement: Placement, image: LinkedImage, *, runs: int | None = 1
     ) -> None:
         self.code = Code(image)
         self.address = STACK_TOP
@@ -125,7 +125,7 @@ class PreparedCalls:
         self._areas = np.zeros((0, 0), dtype=np.uint32)
         self._moving: dict[int, list[list[Moving]]] = {}
         for step, item in enumerate(work.work):
-            if isinstance(item, Call) and (times[step] > 1 or not sparing):
+            if isinstance(item, Call) and runs is not None and times[step] >= runs:
                 self._steps[step] = _gather(item, work, placement, image.symbols[item.kernel], times[step])
         self._evaluate()
         cursor = 0

@@ -41,3 +41,7 @@ def test_the_cycle_counter_beside_an_instruction_of_several_slots() -> None:
     verdict = judge(1, 40, loops=False, first_seed=4548)
     assert verdict.failure == ""
     assert verdict.native == 1
+
+
+def test_packed_addresses_out_of_registers_that_are_no_storage() -> None:
+    assert judge(1, 12, loops=True, first_seed=1073749408).failure == ""

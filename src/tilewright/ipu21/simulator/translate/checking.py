@@ -182,6 +182,7 @@ class CheckEmitter(Frame):
             return self.read_m64(first)
         build = self.builder
         if kind == "field":
+            self.unpack(first)
             return self.field(first, second)
         moved = build.op(f"shl i64 {self.read_m64(first)}, {64 - 10 * second}")
         return build.op(f"ashr i64 {moved}, 54")

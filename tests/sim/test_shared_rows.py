@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,11 +90,11 @@ def graph() -> tw.Graph:
 
 
 @pytest.fixture(scope="module")
-def compiled(graph: tw.Graph) -> Iterator[Compiled]:
+def compiled(graph: tw.Graph) -> Compiled:
     with pytest.MonkeyPatch.context() as patched:
         # Weights are stored once and multicast, each from a place of its own.
         patched.setattr(passes, "PRICES", (100.0,))
-        yield compiled_with(graph, patched, room=False)
+        return compiled_with(graph, patched, room=False)
 
 
 def inputs(rows: int = 16) -> dict[str, NDArray[np.float32]]:

@@ -35,7 +35,6 @@ class Cut:
         self.position: int | None = None
         self._address = np.zeros(TILES, np.int64)
         self._remaining = np.zeros(TILES, np.int64)
-        self._marks: dict[int, dict[int, int]] = {}
 
     def aim(self, position: int | None, passed: NDArray[np.int64]) -> None:
         """Hold tiles behind `position`. `passed`: per physical tile the position of the last mark it will not
@@ -49,14 +48,12 @@ class Cut:
         for tile in self._package.tiles:
             key = tile.image, int(passed[tile.physical_tile])
             if key not in known:
-                known[key] = self._target(tile.physical_tile, tile.image, key[1], position)
+                known[key] = self._target(tile.physical_tile, key[1], position)
             self._address[tile.physical_tile], self._remaining[tile.physical_tile] = known[key]
 
-    def _target(self, tile: int, image: int, passed: int, position: int) -> tuple[int, int]:
+    def _target(self, tile: int, passed: int, position: int) -> tuple[int, int]:
         """Address at which a tile is to be held, and at which of its passes; 0: it is there already."""
-        if image not in self._marks:
-            self._marks[image] = self._order.marks(tile)
-        marks = self._marks[image]
+        marks = self._order.marks(tile)
         there = self._order.next_mark(marks, position)
         # A tile that is beyond the place already is not asked to come back.
         if there is None or passed > there:

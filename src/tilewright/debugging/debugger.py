@@ -88,7 +88,6 @@ class Debugger(Inspection):
         super().__init__(package, inputs, device, engines, graph)
         self.outputs: dict[str, NDArray[np.generic]] | None = None
         self.breakpoints: list[Breakpoint] = []
-        self._begins: dict[int, dict[int, int]] = {}
         self._cut = Cut(package, device, self._order)
         self._session: Session | None = None
         self._thread: threading.Thread | None = None
@@ -230,26 +229,20 @@ class Debugger(Inspection):
     # What the engine asks, in the thread of the run -------------------------------------------------------
 
     def _wanted(self, tile: Tile) -> list[int]:
-        points = [address for item in self._concerning(tile) for address in item.addresses(self._marks(tile))]
+        marks = self._order.marks(tile.physical)
+        points = [address for item in self._concerning(tile) for address in item.addresses(marks)]
         return list(dict.fromkeys([*self._cut.wanted(tile), *points]))
 
     def _concerning(self, tile: Tile) -> list[Breakpoint]:
         members = self.members(tile)
         return [item for item in self.breakpoints if item.tile is None or item.tile in members]
 
-    def _marks(self, tile: Tile) -> dict[int, int]:
-        """Where a tile begins its steps; of its image, which is all that matters."""
-        image = self.package.tiles[tile.physical].image
-        if image not in self._begins:
-            self._begins[image] = self._order.marks(tile.physical)
-        return self._begins[image]
-
     def _met(self, hit: Hit) -> bool:
         reached = self._cut.met(hit)
         return reached or self._point(hit) is not None
 
     def _point(self, hit: Hit) -> Breakpoint | None:
-        marks = self._marks(hit.tile)
+        marks = self._order.marks(hit.tile.physical)
         return next(
             (item for item in self._concerning(hit.tile) if hit.address in item.addresses(marks)), None
         )

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.package.program_info import LoopInfo
-from tilewright.package.records import NO_MARKS, Package
+from tilewright.package.records import NO_MARKS, Image, Package
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class StepOrder:
         first = 1 if len(steps) > 1 and steps[0].name == "initialize" else 0
         program = package.debug.program if package.debug is not None else None
         self._package = package
+        self._marks: dict[int, dict[int, int]] = {}
         self.sequence = _unrolled(first, len(steps), program.loops if program is not None else [])
 
     @cached_property
@@ -51,7 +52,12 @@ class StepOrder:
 
     def marks(self, tile: int) -> dict[int, int]:
         """Address at which a physical tile begins each step that can be told there; empty for idle tiles."""
-        image = self._package.images[self._package.tiles[tile].image]
+        number = self._package.tiles[tile].image
+        if number not in self._marks:
+            self._marks[number] = self._marks_of(self._package.images[number])
+        return self._marks[number]
+
+    def _marks_of(self, image: Image) -> dict[int, int]:
         if image.mark_table == NO_MARKS:
             return {}
         table = self._package.profile.mark_tables[image.mark_table]

@@ -238,10 +238,10 @@ def _bytes(grid: Grid) -> int:
 def _closed_form(grid: Grid, price: float) -> float:
     problem, heads = grid.problem, grid.heads
     rows, keys = grid.query_rows().largest(), grid.key_rows().largest()
-    halved = [parts % 2 == 0 for parts in (grid.key_parts, grid.query_parts)]
-    halves = (halved[0] and not grid.shares_keys, halved[1] and grid.shares_keys)
-    queries = heads * rows * problem.width // (4 if halves[0] else 2)
-    received = queries + heads * keys * (problem.width + problem.value_width) // (4 if halves[1] else 2)
+    paired_keys = grid.shares_keys and grid.query_parts % 2 == 0
+    paired_queries = not grid.shares_keys and grid.key_parts % 2 == 0
+    received = heads * rows * problem.width // (4 if paired_queries else 2)
+    received += heads * keys * (problem.width + problem.value_width) // (4 if paired_keys else 2)
     merged = heads * ceil_div(rows, grid.key_parts) * (problem.value_width + 4) // 2 * (grid.key_parts - 1)
     moves = cost.exchange(received, heads * 12) + cost.exchange(merged, grid.key_parts * 4)
     return sum(_compute(grid).values()) + float(moves) + price * _bytes(grid)

@@ -17,7 +17,7 @@ from . import cost, views
 from .judged import Judged, best_first, report_of
 from .layout import MICRO, Axis, Layout, Level, is_fewest
 from .movement import gather, load_of, retile
-from .steps import Gather, Held
+from .steps import Held
 from .turns import Turns, check_turns, write_turns
 
 if TYPE_CHECKING:
@@ -177,12 +177,9 @@ def _stages(builder: Builder, name: str, grid: Grid, a: Held, b: Held) -> str:
     builder.call(f"{name}.multiply", "gemm_f16", (partial, left, right, None), cycles["multiply"])
     if whole:
         return partial
-    gathered = builder.add(f"{name}.gathered", grid.result(), "scratch", name, slots=grid.k - 1)
-    out = builder.add(name, grid.result(), "value", name)
-    builder.exchange(f"{name}.partials", [Gather(partial, gathered, out, grid.k, grid.c)])
-    operands = (out, partial, gathered, None, None)
-    builder.call(f"{name}.root", "root_f16", operands, cycles["root"], {"remote": grid.k - 1})
-    return out
+    return builder.sum_partials(
+        name, partial, grid.result(), grid.k, grid.c, cycles["root"], name=name, role="value"
+    )
 
 
 def _grids(problem: Problem, tiles: int) -> list[Grid]:

@@ -137,6 +137,34 @@ class Builder:
             Compute(name, kernel, operands, written, cycles, parameters or {}, windows or {}, apart, faster)  # type: ignore[arg-type]
         )
 
+    def sum_partials(
+        self,
+        owner: str,
+        partial: str,
+        result: Layout,
+        parts: int,
+        stride: int,
+        cycles: float,
+        *,
+        name: str,
+        role: Role,
+        moves: Iterable[Move] = (),
+    ) -> str:
+        """Add up float16 partial sums at the roots of their pieces; the buffer of the sums.
+
+        Args:
+            parts, stride: see `Gather`.
+            cycles: of the root kernel.
+            name, role: of the buffer.
+            moves: what else comes with the partial sums.
+        """
+        gathered = self.add(f"{owner}.gathered", result, "scratch", owner, slots=parts - 1)
+        out = self.add(name, result, role, owner)
+        self.exchange(f"{owner}.partials", [Gather(partial, gathered, out, parts, stride), *moves])
+        operands = (out, partial, gathered, None, None)
+        self.call(f"{owner}.root", "root_f16", operands, cycles, {"remote": parts - 1})
+        return out
+
     def current(self, weights: str, owner: str) -> str:
         """This iteration's constants, copied to where they are in every iteration."""
         layout = self.layout(weights)

@@ -25,7 +25,7 @@ from .grids import (
 )
 from .judged import Judged, best_first, closest
 from .layout import MICRO, Layout, Source, is_fewest
-from .movement import Traffic, gather, load_of, retile
+from .movement import gather, load_of, retile
 
 JUDGED = 8
 """How many grids are judged by their real traffic."""
@@ -156,18 +156,6 @@ def _expected(query: Query, tiles: int, price: float) -> float:
     return min(item.total for item in (judge(query, grid) for grid in grids))
 
 
-def receive_traffic(query: Query, grid: Grid, chunk: int = 0) -> list[Traffic]:
-    """What is brought before (a chunk of) the product: the left operand, streamed weights."""
-    shape = query.shape
-    traffic = []
-    if must_receive(query, grid):
-        source = query.source or Source(stored_left_layout(shape, grid), 0, shape.k)
-        traffic.append(retile(source.layout, left_layout(shape, grid, chunk), source.column))
-    if grid.streamed:
-        traffic.append(retile(stored_weight_layout(shape, grid), weight_layout(shape, grid, chunk)))
-    return traffic
-
-
 def must_receive(query: Query, grid: Grid) -> bool:
     """True if the left operand does not already lie where the kernel reads it."""
     if query.source is None:
@@ -177,18 +165,30 @@ def must_receive(query: Query, grid: Grid) -> bool:
     )
 
 
+def _received(query: Query, grid: Grid, chunk: int = 0) -> float:
+    """Cycles of the phase before (a chunk of) the product, which brings the left operand and streamed
+    weights."""
+    shape, tiles = query.shape, grid.tiles
+    traffic = []
+    if must_receive(query, grid):
+        source = query.source or Source(stored_left_layout(shape, grid), 0, shape.k)
+        traffic.append(retile(source.layout, left_layout(shape, grid, chunk), source.column))
+        tiles = max(tiles, source.layout.tiles)
+    if grid.streamed:
+        traffic.append(retile(stored_weight_layout(shape, grid), weight_layout(shape, grid, chunk)))
+    return cost.move(load_of(traffic, tiles)) if traffic else 0.0
+
+
 def judge(query: Query, grid: Grid) -> Judged[Grid]:
     """Cycles of each stage and bytes for one grid."""
     if grid.turned:
         return _judge_turned(query, grid)
-    shape, tiles = query.shape, grid.tiles
+    shape = query.shape
     partial, result = partial_layout(shape, grid), result_layout(shape, grid)
     stages = {"receive": 0.0, "multiply": 0.0, "partials": 0.0, "root": 0.0}
-    tiles = max(tiles, query.source.layout.tiles if query.source else 0)
     for chunk in range(grid.chunks):
         left = left_layout(shape, grid, chunk)
-        if traffic := receive_traffic(query, grid, chunk):
-            stages["receive"] += cost.move(load_of(traffic, tiles))
+        stages["receive"] += _received(query, grid, chunk)
         inner, columns = left.column.largest() // MICRO, partial.column.largest() // MICRO
         stages["multiply"] += float(cost.gemm(left.row.largest(), inner, columns, shape.element_bytes))
     if grid.streamed and query.iterations > 1:
@@ -204,13 +204,10 @@ def judge(query: Query, grid: Grid) -> Judged[Grid]:
 
 
 def _judge_turned(query: Query, grid: Grid) -> Judged[Grid]:
-    shape, tiles = query.shape, grid.tiles
+    shape = query.shape
     left, partial, result = left_layout(shape, grid), partial_layout(shape, grid), result_layout(shape, grid)
     pieces = turned_layout(result)
-    stages = {"receive": 0.0}
-    if traffic := receive_traffic(query, grid):
-        load = load_of(traffic, max(tiles, query.source.layout.tiles if query.source else 0))
-        stages["receive"] = cost.move(load)
+    stages = {"receive": _received(query, grid)}
     channels, inner = partial.row.largest(), left.column.largest() // MICRO
     stages["multiply"] = float(cost.gemm(channels, inner, partial.column.largest() // MICRO))
     rows, panels = pieces.row.largest(), pieces.column.largest() // MICRO

@@ -59,12 +59,17 @@ def plan_l2_normalize(planner: Planner, operation: Operation) -> None:
 
 def expected(layout: Layout) -> float:
     """Cycles of a normalisation of what lies in a layout, about."""
-    parts, rows, panels = layout.column.parts, layout.row.largest(), layout.column.largest() // MICRO
-    exchanged = cost.exchange(parts * rows * SUMS_BYTES // 4, parts) if parts > 1 else 0.0
-    return float(
-        cost.kernel("row_sums_f16", rows=rows, panels=panels)
-        + exchanged
-        + cost.kernel("normalise_f16", rows=rows, panels=panels, parts=parts)
+    parts, rows = layout.column.parts, layout.row.largest()
+    exchanged = float(cost.exchange(parts * rows * SUMS_BYTES // 4, parts)) if parts > 1 else 0.0
+    return sum(_kernel_cycles(layout, "normalise_f16"), exchanged)
+
+
+def _kernel_cycles(layout: Layout, kernel: str) -> tuple[float, float]:
+    """Of the sums over each piece of a row, and of the normalisation by `kernel`."""
+    rows, panels = layout.row.largest(), layout.column.largest() // MICRO
+    return (
+        float(cost.kernel("row_sums_f16", rows=rows, panels=panels)),
+        float(cost.kernel(kernel, rows=rows, panels=panels, parts=layout.column.parts)),
     )
 
 
@@ -103,14 +108,9 @@ def _plan(
         "scratch",
         name,
     )
-    rows, panels = layout.row.largest(), layout.column.largest() // MICRO
+    summing, applying = _kernel_cycles(layout, kernel)
     first = len(builder.plan.steps)
-    builder.call(
-        f"{name}.sums",
-        "row_sums_f16",
-        (sums, source.buffer),
-        float(cost.kernel("row_sums_f16", rows=rows, panels=panels)),
-    )
+    builder.call(f"{name}.sums", "row_sums_f16", (sums, source.buffer), summing)
     everything = sums
     if parts > 1:
         whole = Layout("plain", layout.row, Axis(parts), layout.tiles, SUMS_BYTES)
@@ -118,8 +118,7 @@ def _plan(
         builder.exchange(f"{name}.statistics", [Retile(sums, everything)])
     out = planner.output_like(operation, source)
     operands = (out, source.buffer, everything, affine)
-    cycles = cost.kernel(kernel, rows=rows, panels=panels, parts=parts)
-    builder.call(f"{name}.apply", kernel, operands, float(cycles), {"parts": parts, **parameters})
+    builder.call(f"{name}.apply", kernel, operands, applying, {"parts": parts, **parameters})
     steps = {step.name.removeprefix(f"{name}."): step.cycles for step in builder.plan.steps[first:]}
     builder.report(Report(name, f"{parts} pieces of each row, {layout.describe()}", steps, 0))
     planner.leave(operation.result, Held(out, 0, source.columns, source.groups))

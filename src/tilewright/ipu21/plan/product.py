@@ -175,19 +175,24 @@ class _Stages:
         builder.exchange(f"{name}.receive", moves)
         builder.clear_padding(left)
         result = result_layout(shape, grid)
-        pieces = turned_layout(result)
         partial = builder.add(f"{name}.partial", partial_layout(shape, grid), "scratch", name)
         stages = self.best.cycles
         builder.call(f"{name}.multiply", "gemm_f16", (partial, weights, left, None), stages["multiply"])
         residual, moves = self._residual(result)
         summed = partial
         if grid.k > 1:
-            gathered = builder.add(f"{name}.gathered", pieces, "scratch", name, slots=grid.k - 1)
-            summed = builder.add(f"{name}.summed", pieces, "scratch", name)
-            moves = [Gather(partial, gathered, summed, grid.k, grid.c), *moves]
-            builder.exchange(f"{name}.partials", moves)
-            operands = (summed, partial, gathered, None, None)
-            builder.call(f"{name}.root", "root_f16", operands, stages["root"], {"remote": grid.k - 1})
+            pieces, root = turned_layout(result), stages["root"]
+            summed = builder.sum_partials(
+                name,
+                partial,
+                pieces,
+                grid.k,
+                grid.c,
+                root,
+                name=f"{name}.summed",
+                role="scratch",
+                moves=moves,
+            )
         else:
             builder.exchange(f"{name}.residual", moves)
         out = builder.add(self._joined, result, "value", name)

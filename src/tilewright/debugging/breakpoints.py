@@ -10,13 +10,13 @@ from typing import Literal
 
 from tilewright.errors import UsageError
 from tilewright.ipu21.isa.decode import InvalidInstruction, decode
+from tilewright.ipu21.machine import sync_zones
 from tilewright.ipu21.machine.memory import REGION1_BASE, TILE_BASE
 from tilewright.package.records import Package, Segment
 
 BreakpointKind = Literal["operator", "phase", "kernel", "address"]
 KINDS: tuple[BreakpointKind, ...] = ("operator", "phase", "kernel", "address")
 _PLACE = re.compile(r"(?P<symbol>[A-Za-z_.$][\w.$]*)?(?P<offset>[+]?(0x[0-9a-fA-F]+|\d+))?")
-_INTERNAL_SYNC = 3
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _check_place(package: Package, address: int, tile: int | None) -> None:
             inside = part.address <= address - 4 and address < part.address + part.file_size
             if inside and _syncs(package, part, address - 4):
                 raise UsageError(
-                    f"{address:#x} follows a `sync {_INTERNAL_SYNC}`, after which every cycle counts",
+                    f"{address:#x} follows a `sync {sync_zones.INTERNAL}`, after which every cycle counts",
                     hint="break at the phase instead",
                 )
 
@@ -150,4 +150,4 @@ def _syncs(package: Package, part: Segment, address: int) -> bool:
         instruction = decode(int.from_bytes(data, "little"))
     except InvalidInstruction:
         return False
-    return instruction.form.mnemonic == "sync" and instruction.operands[0] == _INTERNAL_SYNC
+    return instruction.form.mnemonic == "sync" and instruction.operands[0] == sync_zones.INTERNAL

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..isa import build
 from ..kernels.prologue import RETURN, STACK
 from ..kernels.runtime import STACK_TOP
+from ..machine import sync_zones
 from ..machine.timing import SUPERVISOR_BRANCH
 from .lines import Line, constants, last_issue, load, put, words_of
 from .memory_map import ITERATION
@@ -17,7 +18,6 @@ CALL = 6
 """Cycles of a call beside the words that load its registers (fitted to the simulator)."""
 ITERATED = 22
 """Cycles to move an operand of a call to the current iteration (fitted to the simulator)."""
-SYNC_LOCAL = 2
 
 
 @dataclass(frozen=True)
@@ -39,29 +39,23 @@ def prepared_block(call: Prepared, area: int) -> Block:
     """What is left of a prepared call. `area`: where the frames lie."""
     assert call.stop is not None
     used = {*call.registers, *call.loaded}
-    spare = [register for register in range(RETURN) if register not in used]
+    puts = [put(csr, register) for csr, register in call.puts]
     if call.tail.launch:
         entry, base, stride = call.tail.launch
         # The stack pointer stays: another register names the frame.
-        renamed = {STACK: spare[0]}
+        renamed = {STACK: next(register for register in range(RETURN) if register not in used)}
         entry, base = renamed.get(entry, entry), renamed.get(base, base)
         values = {renamed.get(register, register): value for register, value in call.registers.items()}
         loaded = {renamed.get(register, register): place for register, place in call.loaded.items()}
         launch = Line(build.runall(entry, base, stride), -1, (entry, base))
-        return Block(_setup(values, loaded, area), [launch, Line(build.sync(SYNC_LOCAL))], launches=True)
-    pointers = spare[: len(call.puts)]
-    values, loaded = dict(call.registers), dict(call.loaded)
-    for pointer, (_, value, place) in zip(pointers, call.puts, strict=True):
-        if place is None:
-            values[pointer] = value
-        else:
-            loaded[pointer] = place
-    puts = [put(number, pointer) for pointer, (number, _, _) in zip(pointers, call.puts, strict=True)]
-    live = tuple(sorted(used))
+        body = [*puts, launch, Line(build.sync(sync_zones.LOCAL))]
+        return Block(_setup(values, loaded, area), body, launches=True)
+    live = tuple(sorted(call.tail.live & used))
     onward = Line(build.call(RETURN, call.stop), RETURN, live)
     if RETURN in used:
         onward = Line(build.bri(call.stop), -1, live)
-    return Block(_setup(values, loaded, area), [*puts, onward, *constants({STACK: STACK_TOP})])
+    setup = _setup(call.registers, call.loaded, area)
+    return Block(setup, [*puts, onward, *constants({STACK: STACK_TOP})])
 
 
 def _setup(values: Mapping[int, int], loaded: Mapping[int, int], area: int) -> list[Line]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ...errors import PlacementError
 from ..isa import build, csrs
+from ..machine import sync_zones
 from ..machine.host import (
     LONG_MAX_BYTES,
     LONG_UNIT,
@@ -26,8 +27,6 @@ from ..machine.host import (
 from ..machine.topology import BOTH, MUX_NEUTRAL
 from .host_plan import Slot
 from .memory_map import SCRATCH, STAGING, TABLES, TABLES_END
-
-SYNC_RECEIVED, SYNC_ABSENT, SYNC_HOST, SYNC_HOST_MASTER = 0, 1, 7, 15
 
 
 @dataclass
@@ -63,15 +62,15 @@ def phase(tile: int, slot: Slot | None, to_host: bool, owned: list[int], tables:
         owned: physical ids of the targets this tile requests traffic for; not empty without a slot.
     """
     words = [build.setzi(8, host_mux(tile)), build.put(csrs.INCOMING_MUX, 8)]
-    words.append(build.sync(SYNC_HOST_MASTER if owned else SYNC_HOST))
+    words.append(build.sync(sync_zones.HOST_MASTER if owned else sync_zones.HOST))
     if slot is not None:
         words += [build.setzi(8, 1 if to_host else slot.size // 4), build.put(csrs.INCOMING_DCOUNT, 8)]
     if owned:
         words.append(_send(2, tables.add(*request_words(owned))))
     if slot is not None:
         words += _write_packets(tile, slot, tables) if to_host else _read_packets(tile, slot, tables)
-        words.append(build.sync(SYNC_RECEIVED))
-    words += [build.sync(SYNC_HOST), build.setzi(8, MUX_NEUTRAL), build.put(csrs.INCOMING_MUX, 8)]
+        words.append(build.sync(sync_zones.RECEIVED))
+    words += [build.sync(sync_zones.HOST), build.setzi(8, MUX_NEUTRAL), build.put(csrs.INCOMING_MUX, 8)]
     return words
 
 

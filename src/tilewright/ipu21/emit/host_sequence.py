@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..isa import build
-from .host_code import SYNC_ABSENT
+from ..machine import sync_zones
 
 COUNTER = 9
 """Register of counted loops: nothing that host code calls runs inside one."""
@@ -48,7 +48,7 @@ class HostSequence:
 
 
 def _absences(barriers: int, count: int, address: int) -> list[int]:
-    body = [build.sans(barriers - 1), build.sync(SYNC_ABSENT)]
+    body = [build.sans(barriers - 1), build.sync(sync_zones.ABSENT)]
     if count <= STRAIGHT:
         return body * count
     return [build.setzi(COUNTER, count - 1), *body, build.brnzdec(COUNTER, address + 4)]

@@ -53,7 +53,7 @@ class Prepared:
         stop: where the kernel's code goes on; None if there is nothing to do.
         tail: what it does there.
         registers: values by number; those in `loaded` lie in the area, by offset, instead.
-        puts: (CSR, value, offset in the area where the value lies instead or None).
+        puts: (CSR, the register that holds its value), in order.
         return_words: offsets in the area of words that want the return address.
         cycles: of the kernel's code up to `stop`.
     """
@@ -62,23 +62,28 @@ class Prepared:
     tail: Tail
     registers: Mapping[int, int]
     loaded: Mapping[int, int]
-    puts: tuple[tuple[int, int, int | None], ...]
+    puts: tuple[tuple[int, int], ...]
     return_words: tuple[int, ...]
     cycles: int
 
 
 @dataclass
 class _Group:
-    """Calls of one step that take the same way; arrays have a row per class and a column per iteration."""
+    """Calls of one step that take the same way; arrays have a row per class and a column per iteration.
+
+    Attributes:
+        row_of: row of each class.
+        registers: what the tail needs, and the values of `puts` in registers that it does not.
+        moving: registers whose values lie behind the frame because they move.
+    """
 
     reached: Reached
     tail: Tail
     row_of: dict[int, int]
     registers: dict[int, Values]
     frame: dict[int, Values]
-    puts: list[tuple[int, Values]]
-    moving: list[int | tuple[str, int]]
-    """Registers, and puts by index, whose values lie behind the frame because they move."""
+    puts: tuple[tuple[int, int], ...]
+    moving: list[int]
 
 
 @dataclass
@@ -190,9 +195,7 @@ class PreparedCalls:
 def _words(group: _Group, top: int) -> list[tuple[int, Values]]:
     """(offset in the area, values) of the frame and of the words behind it."""
     words = [(top + offset, values) for offset, values in group.frame.items()]
-    for index, what in enumerate(group.moving):
-        values = group.registers[what] if isinstance(what, int) else group.puts[what[1]][1]
-        words.append((top + 4 * index, values))
+    words += [(top + 4 * index, group.registers[number]) for index, number in enumerate(group.moving)]
     return words
 
 
@@ -225,16 +228,21 @@ def _evaluated(code: Code, made: _Step, stack: int) -> list[_Group]:
     for reached in run_ahead(code, made.entry, made.arguments, stack):
         tail = tail_of(code, reached.stop) if reached.stop is not None else Tail(frozenset())
         wanted = tail.live - {RETURN} if RETURN in reached.returns else tail.live
-        spare = RETURN - len([register for register in wanted if register < RETURN])
-        if not wanted <= reached.registers.keys() or len(reached.puts) > spare:
+        spare = [register for register in range(RETURN) if register not in wanted]
+        if not wanted <= reached.registers.keys() or len(reached.puts) > len(spare):
             continue
-        group = _group(reached, tail, sorted(wanted), made)
+        values = {number: reached.registers[number] for number in sorted(wanted)}
+        values |= {register: value for register, (_, value) in zip(spare, reached.puts, strict=False)}
+        puts = tuple((csr, register) for register, (csr, _) in zip(spare, reached.puts, strict=False))
+        group = _group(reached, tail, values, puts, made)
         if group.row_of:
             groups.append(group)
     return groups
 
 
-def _group(reached: Reached, tail: Tail, wanted: list[int], made: _Step) -> _Group:
+def _group(
+    reached: Reached, tail: Tail, wanted: dict[int, Values], puts: tuple[tuple[int, int], ...], made: _Step
+) -> _Group:
     """The classes of which all iterations are here and differ by equal steps."""
     which, counts = np.unique(reached.calls // made.count, return_counts=True)
     whole = np.isin(reached.calls // made.count, which[counts == made.count])
@@ -242,19 +250,16 @@ def _group(reached: Reached, tail: Tail, wanted: list[int], made: _Step) -> _Gro
     def table(values: Values) -> Values:
         return values[whole].reshape(-1, made.count)
 
-    registers = {number: table(reached.registers[number]) for number in wanted}
+    registers = {number: table(values) for number, values in wanted.items()}
     frame = {offset: table(values) for offset, values in sorted(reached.frame.items())}
-    puts = [(number, table(values)) for number, values in reached.puts]
-    every = [*registers.values(), *frame.values(), *(values for _, values in puts)]
     even = np.ones(int(whole.sum()) // made.count, dtype=bool)
-    for values in every:
+    for values in (*registers.values(), *frame.values()):
         steps = _steps(values)
         line: Values = values[:, :1] + np.multiply.outer(steps, np.arange(made.count, dtype=np.uint64))
         even &= ((line & np.uint64(0xFFFFFFFF)) == values).all(axis=1)
     rows = np.flatnonzero(even)
     names = which[counts == made.count]
-    moving: list[int | tuple[str, int]] = [n for n, values in registers.items() if _steps(values).any()]
-    moving += [("put", index) for index, (_, values) in enumerate(puts) if _steps(values).any()]
+    moving = [number for number, values in registers.items() if _steps(values).any()]
     row_of = {made.classes[int(names[row])]: int(row) for row in rows}
     return _Group(reached, tail, row_of, registers, frame, puts, moving)
 
@@ -267,14 +272,11 @@ def _steps(values: Values) -> Values:
 
 
 def _prepared(group: _Group, row: int, top: int) -> Prepared:
-    places = {what: top + 4 * index for index, what in enumerate(group.moving)}
+    loaded = {number: top + 4 * index for index, number in enumerate(group.moving)}
     registers = {
-        number: int(values[row, 0]) for number, values in group.registers.items() if number not in places
+        number: int(values[row, 0]) for number, values in group.registers.items() if number not in loaded
     }
-    loaded = {what: place for what, place in places.items() if isinstance(what, int)}
-    puts = tuple(
-        (number, int(values[row, 0]), places.get(("put", index)))
-        for index, (number, values) in enumerate(group.puts)
-    )
     words = tuple(top + offset for offset in sorted(group.reached.return_words))
-    return Prepared(group.reached.stop, group.tail, registers, loaded, puts, words, group.reached.cycles)
+    return Prepared(
+        group.reached.stop, group.tail, registers, loaded, group.puts, words, group.reached.cycles
+    )

@@ -17,7 +17,7 @@ from ...errors import ScheduleError
 from ..fabric.addresses import relocated
 from ..isa import csrs
 from ..isa.decode import Instruction, InvalidInstruction, decode
-from .row_use import SYNC_INTERNAL
+from ..machine import sync_zones
 
 MOST = 1 << 14
 """Instructions between the beginning of a step and its row, at most."""
@@ -97,7 +97,7 @@ def ready_row(read: Callable[[int], int], begin: int) -> ReadyRow:
             case "br $mSrc0":
                 at = registers[operands[0]]
             case "sync zimm4":
-                if operands[0] != SYNC_INTERNAL:
+                if operands[0] != sync_zones.INTERNAL:
                     return found
                 synchronised = True
             case "sans zimm19":

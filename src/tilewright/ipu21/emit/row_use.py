@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..isa import build, csrs
+from ..machine import sync_zones
 from ..machine.timing import SUPERVISOR_BRANCH
 from .call_code import Block
 from .lines import Line, constants, last_issue, put
-
-SYNC_ABSENT, SYNC_INTERNAL = 1, 3
 
 COUNT = 8
 """Register for the word count of a phase; it is set before anything else, so routines leave it alone."""
@@ -64,7 +63,7 @@ def exchange_block(use: RowUse | None) -> Block:
     nothing else expects them. What a row needs is put in behind the step's mark, where it can be followed.
     """
     if use is None:
-        return Block([], [Line(build.sans(0)), Line(build.sync(SYNC_ABSENT))])
+        return Block([], [Line(build.sans(0)), Line(build.sync(sync_zones.ABSENT))])
     bases = list(enumerate(use.bases, FIRST_BASE))
     return Block(
         constants({COUNT: 1}),
@@ -73,7 +72,7 @@ def exchange_block(use: RowUse | None) -> Block:
             *constants({register: value for register, (_, value) in bases}),
             put(csrs.INCOMING_DCOUNT, COUNT),
             *(put(csr, register) for register, (csr, _) in bases),
-            Line(build.sync(SYNC_INTERNAL)),
+            Line(build.sync(sync_zones.INTERNAL)),
             Line(build.call(10, use.address)),
             *(put(csr, build.ZERO) for _, (csr, _) in bases),
         ],

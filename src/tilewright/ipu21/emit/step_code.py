@@ -104,8 +104,8 @@ class ClassProgram:
     def enter_loop(self, moving: Sequence[Moving]) -> int:
         """Begin with iteration 0; the byte address of the loop's head."""
         self._shadow = 0
-        self.code.words += [build.setzi(0, 0), build.setzi(1, ITERATION), build.st32(0, 1, build.ZERO, 0)]
-        self.code.words += words_of(reset_lines(moving, self.area))
+        first = [*constant(0, 0), *constant(1, ITERATION), store(0, 1, 0)]
+        self.code.words += words_of([*first, *reset_lines(moving, self.area)])
         return self._here()
 
     def close_loop(self, head: int, count: int, moving: Sequence[Moving], last: int) -> None:
@@ -213,11 +213,13 @@ def class_code(
     begins = {loop.first: loop for loop in work.plan.loops}
     ends = {loop.end: loop for loop in work.plan.loops}
     head = 0
+    moving: list[Moving] = []
     for step, item in enumerate([*work.work, None]):
         if loop := ends.get(step):
-            program.close_loop(head, loop.count, prepared.moving(index, loop.first, loop.end), step - 1)
+            program.close_loop(head, loop.count, moving, step - 1)
         if loop := begins.get(step):
-            head = program.enter_loop(prepared.moving(index, loop.first, loop.end))
+            moving = prepared.moving(index, loop.first, loop.end)
+            head = program.enter_loop(moving)
         if item is None:
             break
         if isinstance(item, Call):

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..isa.decode import Instruction
+from ..machine import sync_zones
 from .prologue import BRANCHES, OPERATIONS, ZERO, Code, reads, writes
 
-_LOCAL_ZONE = 2
 _FURTHEST = 2048
 """Instructions looked at."""
 
@@ -45,7 +45,7 @@ def _only_launches(code: Code, address: int) -> bool:
         mnemonic = instruction.form.mnemonic
         if mnemonic == "br":
             return waits == 1
-        if mnemonic == "sync" and instruction.operands == (_LOCAL_ZONE,):
+        if mnemonic == "sync" and instruction.operands == (sync_zones.LOCAL,):
             waits += 1
         elif mnemonic != "ld32" and mnemonic not in OPERATIONS:
             return False

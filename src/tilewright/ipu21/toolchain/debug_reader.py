@@ -36,7 +36,7 @@ class _Reader:
 
     def leb(self, *, signed: bool = False) -> int:
         try:
-            value, self.position = read_leb128(self.data[: self.end], self.position, signed=signed)
+            value, self.position = read_leb128(self.data, self.position, end=self.end, signed=signed)
         except ValueError:
             raise DebugFault(f"a number at {self.position:#x} has no end") from None
         return value

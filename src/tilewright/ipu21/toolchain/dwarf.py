@@ -7,11 +7,11 @@ INFO, ABBREV, RANGES = ".debug_info", ".debug_abbrev", ".debug_ranges"
 PREFIX = ".debug_"
 
 # Standard opcodes of a line program, and how many operands each has where a header does not say.
-COPY, ADVANCE_PC, ADVANCE_LINE, SET_FILE, SET_COLUMN = 1, 2, 3, 4, 5
+COPY, ADVANCE_PC, ADVANCE_LINE, SET_FILE = 1, 2, 3, 4
 CONST_ADD_PC, FIXED_ADVANCE_PC = 8, 9
 OPERANDS = (0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1)
 # Extended opcodes.
-END_SEQUENCE, SET_ADDRESS, DEFINE_FILE = 1, 2, 3
+END_SEQUENCE, SET_ADDRESS = 1, 2
 
 # Contents of a file entry, and forms of values.
 CONTENT_PATH, CONTENT_DIRECTORY = 1, 2

@@ -14,11 +14,17 @@ def leb128(value: int, *, signed: bool = False) -> bytes:
         out.append(low | 0x80)
 
 
-def read_leb128(data: bytes, position: int, *, signed: bool = False) -> tuple[int, int]:
-    """A number of at most 64 bits and the position behind it. Raises ValueError for anything else."""
+def read_leb128(
+    data: bytes, position: int, *, end: int | None = None, signed: bool = False
+) -> tuple[int, int]:
+    """A number of at most 64 bits, before `end` if given, and the position behind it.
+
+    Raises ValueError for anything else.
+    """
+    end = len(data) if end is None else end
     value = shift = 0
     while True:
-        if position >= len(data) or shift > 63:
+        if position >= end or shift > 63:
             raise ValueError("the number has no end")
         byte = data[position]
         position += 1

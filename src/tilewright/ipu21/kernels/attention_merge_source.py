@@ -43,14 +43,10 @@ from .attention_merge_words import (
     STATES,
     WEIGHT_BYTES,
 )
-from .text import bundle, section, worker
+from .text import bundle, from_frame, section, worker
 
 
-def _load(word: int, register: str) -> str:
-    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
-
-
-def _common(word: int, register: str) -> str:
+def _common(register: str, word: int) -> str:
     """Load a common word where rows are few."""
     return f"ld32 {register}, $m0, $mzero, {word - ROWS}"
 
@@ -58,7 +54,7 @@ def _common(word: int, register: str) -> str:
 START = [
     bundle("get $m0, $WSR", "setzi $a0, 8"),
     bundle("and $m0, $m0, 7", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
-    bundle(_load(ROWS, "$m11")),
+    bundle(from_frame("$m11", ROWS)),
     "sub $m11, $m11, $m0",
     "brneg $m11, .Lmerge_exit",
     "shl $m0, $m0, 5",
@@ -93,27 +89,27 @@ def row() -> list[str]:
     return [
         bundle("shr $m1, $m0, 5", f"or $a0, $azero, {_MINUS_INFINITY:#x}"),
         bundle("shl $m1, $m1, 3", f"or $a1, $azero, {_MINUS_INFINITY:#x}"),
-        bundle(_load(OWN_STATE, "$m4"), "setzi $a3, 0"),
+        bundle(from_frame("$m4", OWN_STATE), "setzi $a3, 0"),
         bundle("ld32 $a6, $m4, $m1, 0"),
-        bundle(_load(STATES, "$m2")),
+        bundle(from_frame("$m2", STATES)),
         bundle("add $m2, $m2, $m1"),
-        bundle(_load(BETWEEN, "$m9")),
-        bundle(_load(COUNT, "$m5")),
+        bundle(from_frame("$m9", BETWEEN)),
+        bundle(from_frame("$m5", COUNT)),
         bundle("mov $m3, $m2"),
         bundle("rpt $m5, 0"),
         *LARGEST,
-        bundle(_load(ODD, "$m8"), "f32max $a6, $a6, $a0"),
+        bundle(from_frame("$m8", ODD), "f32max $a6, $a6, $a0"),
         bundle("ld32 $a0, $m4, $m1, 0", "f32sub $a6, $azero, $a6"),
         bundle("ld32 $a2, $m4, $m1, 1"),
         bundle("add $m3, $m2, 4"),
         bundle("rpt $m8, 1"),
         *_ODD_PART,
-        bundle(_load(PAIRS, "$m8"), "f32v2add $a4:5, $a6:B, $a0:1"),
+        bundle(from_frame("$m8", PAIRS), "f32v2add $a4:5, $a6:B, $a0:1"),
         bundle(_WEIGHTS.format("$m10")),
         bundle(f"rpt $m8, {len(PAIR) - 1}"),
         *PAIR,
-        bundle(_load(OWN, "$m2"), "f32v2tof16 $a7, $a4:5"),
-        bundle(_load(OTHERS, "$m3"), "f16v2exp $a7, $a7"),
+        bundle(from_frame("$m2", OWN), "f32v2tof16 $a7, $a4:5"),
+        bundle(from_frame("$m3", OTHERS), "f16v2exp $a7, $a7"),
         bundle("st32step $a7, $mzero, $m10+=, 1", "f16v2tof32 $a4:5, $a7"),
         bundle("st32 $a7, $m10, $mzero, 0", "f32v2mac $a2:3, $a4:5"),  # read, not used
         bundle(_WEIGHTS.format("$m10"), "f32v2gina $a2:3, $azeros, 0"),
@@ -123,15 +119,15 @@ def row() -> list[str]:
         bundle("mov $m1, $m10", "f32oox $a2, $a2"),
         bundle(f"rpt $m8, {len(SCALE) - 1}", "f16v2tof32 $a4:5, $a0"),
         *SCALE,
-        bundle(_load(FIRST, "$m9"), "f32v2mul $a4:5, $a2:B, $a4:5"),
-        bundle(_load(OUT, "$m4"), "f32v2tof16 $a7, $a4:5"),
+        bundle(from_frame("$m9", FIRST), "f32v2mul $a4:5, $a2:B, $a4:5"),
+        bundle(from_frame("$m4", OUT), "f32v2tof16 $a7, $a4:5"),
         bundle("st32 $a7, $m10, $mzero, 0"),
         bundle("ld32 $a5, $m1, $mzero, 0"),
         bundle("mov $m10, $m9"),
         bundle("add $m4, $m4, $m0"),
-        bundle(_load(PART_STEP, "$m6")),
-        bundle(_load(OWN_STEP, "$m1")),
-        bundle(_load(PANELS, "$m7")),
+        bundle(from_frame("$m6", PART_STEP)),
+        bundle(from_frame("$m1", OWN_STEP)),
+        bundle(from_frame("$m7", PANELS)),
     ]
 
 
@@ -150,11 +146,11 @@ def _half_row(own: str, back: int, step: str) -> list[str]:
         bundle(_WEIGHT, "f16v4mul $a2:3, $a5:BL, $a2:3"),
         bundle(f"rpt $m5, {len(OTHER_PART) - 1}"),
         *OTHER_PART,
-        bundle(_load(back, "$m8"), "f16v8acc $a0:3"),
+        bundle(from_frame("$m8", back), "f16v8acc $a0:3"),
         bundle("add $m3, $m3, $m8", "f16v2gina $a0, $azero, 0"),
         bundle("mov $m10, $m9", "f16v2gina $a1, $azero, 0"),
         bundle("st64step $a0:1, $mzero, $m4+=, 1", "f16v2gina $a2, $azero, 0"),
-        bundle("nop" if step == "1" else _load(OUT_STEP, "$m8"), "f16v2gina $a3, $azero, 0"),
+        bundle("nop" if step == "1" else from_frame("$m8", OUT_STEP), "f16v2gina $a3, $azero, 0"),
         bundle(f"st64step $a2:3, $mzero, $m4+=, {step}"),
     ]
 
@@ -179,50 +175,50 @@ def _whole_rows() -> list[str]:
 
 
 FEW_START = [
-    bundle(_load(COLUMNS, "$m7"), "setzi $a0, 8"),
+    bundle(from_frame("$m7", COLUMNS), "setzi $a0, 8"),
     bundle("brneg $m7, .Lmerge_exit", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
-    bundle(_load(COMMON, "$m0"), f"or $a0, $azero, {_MINUS_INFINITY:#x}"),
-    bundle(_load(OWN_STATE, "$m4")),
-    bundle(_load(STATES, "$m2")),
-    bundle(_common(BETWEEN, "$m9")),
-    bundle(_common(COUNT, "$m5")),
+    bundle(from_frame("$m0", COMMON), f"or $a0, $azero, {_MINUS_INFINITY:#x}"),
+    bundle(from_frame("$m4", OWN_STATE)),
+    bundle(from_frame("$m2", STATES)),
+    bundle(_common("$m9", BETWEEN)),
+    bundle(_common("$m5", COUNT)),
     bundle("ld32 $a6, $m4, $mzero, 0"),
     bundle("rpt $m5, 0"),
 ]
 """To the largest score of the other parts."""
 _FEW_LARGEST = [bundle("ld32step $a0, $mzero, $m2+=, $m9", "f32max $a6, $a6, $a0")]
 FEW_FIRST = [
-    bundle(_load(STATES, "$m2"), "f32max $a6, $a6, $a0"),
+    bundle(from_frame("$m2", STATES), "f32max $a6, $a6, $a0"),
     bundle("ld32 $a0, $m4, $mzero, 0", "f32sub $a6, $azero, $a6"),
     bundle("ld32 $a2, $m4, $mzero, 1", f"or $a1, $azero, {_MINUS_INFINITY:#x}"),
     bundle("add $m3, $m2, 4", "setzi $a3, 0"),
-    bundle(_common(ODD, "$m8")),
+    bundle(_common("$m8", ODD)),
     bundle("rpt $m8, 1"),
 ]
 FEW_PAIRS = [
-    bundle(_common(PAIRS, "$m8"), "f32v2add $a4:5, $a6:B, $a0:1"),
+    bundle(_common("$m8", PAIRS), "f32v2add $a4:5, $a6:B, $a0:1"),
     bundle(_WEIGHTS.format("$m10")),
     bundle(f"rpt $m8, {len(PAIR) - 1}"),
 ]
 """The first two parts."""
 FEW_SUM = [
-    bundle(_load(OWN, "$m2"), "f32v2tof16 $a7, $a4:5"),
-    bundle(_load(OUT, "$m4"), "f16v2exp $a7, $a7"),
+    bundle(from_frame("$m2", OWN), "f32v2tof16 $a7, $a4:5"),
+    bundle(from_frame("$m4", OUT), "f16v2exp $a7, $a7"),
     bundle("st32step $a7, $mzero, $m10+=, 1", "f16v2tof32 $a4:5, $a7"),
     bundle("st32 $a7, $m10, $mzero, 0", "f32v2mac $a2:3, $a4:5"),  # read, not used
     bundle(_WEIGHTS.format("$m10"), "f32v2gina $a2:3, $azeros, 0"),
     bundle("ld32 $a0, $m10, $mzero, 0", "f32add $a2, $a2, $a3"),
     bundle("mov $m11, $m10", _LEAST_SUM),
-    bundle(_load(OTHERS, "$m3"), "f32max $a2, $a2, $a3"),
-    bundle(_common(PART_STEP, "$m6"), "f32oox $a2, $a2"),
+    bundle(from_frame("$m3", OTHERS), "f32max $a2, $a2, $a3"),
+    bundle(_common("$m6", PART_STEP), "f32oox $a2, $a2"),
     bundle(f"rpt $m8, {len(SCALE) - 1}", "f16v2tof32 $a4:5, $a0"),
 ]
 FEW_COLUMNS = [
-    bundle(_common(BACK_PANEL, "$m8"), "f32v2mul $a4:5, $a2:B, $a4:5"),
-    bundle(_common(OWN_STEP, "$m1"), "f32v2tof16 $a7, $a4:5"),
+    bundle(_common("$m8", BACK_PANEL), "f32v2mul $a4:5, $a2:B, $a4:5"),
+    bundle(_common("$m1", OWN_STEP), "f32v2tof16 $a7, $a4:5"),
     bundle("st32 $a7, $m10, $mzero, 0"),
     bundle("ld32 $a5, $m11, $mzero, 0"),
-    bundle(_common(FIRST, "$m10")),
+    bundle(_common("$m10", FIRST)),
     bundle(_WEIGHT),
 ]
 """To the columns."""
@@ -234,10 +230,10 @@ HALF_ROW = [
     bundle(f"rpt $m5, {len(OTHER_PART) - 1}", "f16v4mul $a2:3, $a5:BL, $a2:3"),
     *OTHER_PART,
     bundle("add $m3, $m3, $m8", "f16v8acc $a0:3"),
-    bundle(_common(FIRST, "$m10"), "f16v2gina $a0, $azero, 0"),
+    bundle(_common("$m10", FIRST), "f16v2gina $a0, $azero, 0"),
     bundle(_WEIGHT, "f16v2gina $a1, $azero, 0"),
     bundle("st64step $a0:1, $mzero, $m4+=, 1", "f16v2gina $a2, $azero, 0"),
-    bundle(_common(OUT_STEP, "$m11"), "f16v2gina $a3, $azero, 0"),
+    bundle(_common("$m11", OUT_STEP), "f16v2gina $a3, $azero, 0"),
     bundle("st64step $a2:3, $mzero, $m4+=, $m11"),
     bundle("brnzdec $m7, .Lmerge_few_panel"),
 ]

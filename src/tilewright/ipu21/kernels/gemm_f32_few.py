@@ -24,8 +24,8 @@ from functools import cache
 
 from .gemm_f32_rounds import RESULT, amp, fill, x_of
 from .gemm_few import FIRST, LAST, MIDDLE, OPEN
-from .gemm_frame import ADD, BLOCKS, ROW, ZERO, few_routine, from_block, from_frame, share_lines, source_line
-from .text import bundle, count_instructions
+from .gemm_frame import ADD, BLOCKS, ROW, ZERO, few_routine, from_block, share_lines, source_line
+from .text import bundle, count_instructions, from_frame
 
 ROWS, BETWEEN_ROWS, NEXT_GROUP, BOTH_STEPS, FIRST_GROUP, RESULT_STEP, COLUMN = range(7)
 """The words of a worker's block, for $m3, $m6, $m7, $m2, $m8, $m10, $m11."""

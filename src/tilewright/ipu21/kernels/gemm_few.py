@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from .gemm_frame import ADD, BLOCKS, ROW, ZERO, few_routine, from_block, from_frame, share_lines, source_line
-from .text import bundle, count_instructions
+from .gemm_frame import ADD, BLOCKS, ROW, ZERO, few_routine, from_block, share_lines, source_line
+from .text import bundle, count_instructions, from_frame
 
 BETWEEN_ROWS, NEXT_GROUP, FIRST_GROUP, ROWS, COLUMN = range(5)
 """The words of a worker's block; `COLUMN`, bytes from column to column, is for `gemm_short`."""

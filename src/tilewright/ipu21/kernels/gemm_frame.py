@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from ..machine.timing import WORKER_SLOTS
 from .kernel import Operand, Scalar
-from .text import bundle
+from .text import bundle, from_frame
 
 ZERO, ROW, ADD = "zero", "row", "add"
 """Start modes: sums start from zeros, from one row for all rows, from an array shaped like the result."""
@@ -57,11 +57,6 @@ W_FIRST, W_INNER, W_STRIDE, SHAPE, FINAL, GO = range(48, 54)
 FRAME_BYTES = 216
 BASE_STEP = 1
 """Words from one worker's base to the next one's."""
-
-
-def from_frame(register: str, word: int) -> str:
-    """Load one of a worker's words of the frame."""
-    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
 
 
 def block_offset(worker: int) -> int:

@@ -18,7 +18,6 @@ from .normalise import (
     EPSILON,
     IDLE,
     NEXT_SUMS,
-    argument,
     begin,
     contract,
     merge,
@@ -28,14 +27,14 @@ from .normalise import (
 )
 from .scale import FIRST, LAST_PANEL, PANEL, SPLIT, load, scaled
 from .supervisor import call_cycles
-from .text import bundle, section, worker
+from .text import bundle, from_frame, section, worker
 
 SYMBOL = "l2_normalise_f16"
 
 _START = begin(".Ll2_normalise_exit")
 _BEGIN = [
     *merge(),
-    bundle(argument(EPSILON, "$a4"), "f32v2add $a2:3, $a2:3, $a0:1"),
+    bundle(from_frame("$a4", EPSILON), "f32v2add $a2:3, $a2:3, $a0:1"),
     bundle("mov $m7, $m0", "f32sqrt $a3, $a3"),
     bundle("mov $m8, $m1", "f32max $a3, $a3, $a4"),
     bundle("add $m0, $m0, 192", "f32oox $a0, $a3"),

@@ -31,7 +31,7 @@ from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import SIXTH
 from .supervisor import call_cycles, launch, to_frame
-from .text import bundle, section, worker
+from .text import bundle, from_frame, section, worker
 
 SYMBOL = "normalise_f16"
 
@@ -45,31 +45,26 @@ FEW = 3
 """Rows that pairs of workers share."""
 
 
-def argument(word: int, register: str) -> str:
-    """Loads a word of the frame."""
-    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
-
-
-def _low(word: int, register: str) -> str:
+def _low(register: str, word: int) -> str:
     """Loads the lower half of a word of the frame."""
     return f"ldz16 {register}, $mvertex_base, $mzero, {2 * word}"
 
 
-def _high(word: int, register: str) -> str:
+def _high(register: str, word: int) -> str:
     return f"ldz16 {register}, $mvertex_base, $mzero, {2 * word + 1}"
 
 
 def begin(exit_label: str) -> list[str]:
     """A worker's first row: $m0..$m4 and $m9."""
     return [
-        _low(MERGED, "$m5"),
+        _low("$m5", MERGED),
         f"brz $m5, {exit_label}",
-        argument(SUMS, "$m2"),
-        argument(X, "$m0"),
-        argument(OUT, "$m1"),
-        argument(LAST, "$m3"),
-        _low(ALONG, "$m4"),
-        _high(ALONG, "$m9"),
+        from_frame("$m2", SUMS),
+        from_frame("$m0", X),
+        from_frame("$m1", OUT),
+        from_frame("$m3", LAST),
+        _low("$m4", ALONG),
+        _high("$m9", ALONG),
     ]
 
 
@@ -78,8 +73,8 @@ def merge(aux: str = "fnop") -> list[str]:
     rows in $m6. `aux` goes along.
     """
     return [
-        bundle(_low(MERGED, "$m5"), "or64 $a0:1, $azeros, $azeros"),
-        bundle(_high(MERGED, "$m6"), "or64 $a2:3, $azeros, $azeros"),
+        bundle(_low("$m5", MERGED), "or64 $a0:1, $azeros, $azeros"),
+        bundle(_high("$m6", MERGED), "or64 $a2:3, $azeros, $azeros"),
         bundle("rpt $m5, 0", aux),
         *_MERGE_PART,
     ]
@@ -95,11 +90,11 @@ _NEGATED = "f32sub $a4, $azero, $a5"
 _BEGIN = begin(".Lnormalise_exit")
 _START = [*map(bundle, _BEGIN[: len(_ONES)], _ONES), *_BEGIN[len(_ONES) :]]
 _FEW_START = [
-    bundle(_low(MERGED, "$m5"), _ONES[0]),
+    bundle(_low("$m5", MERGED), _ONES[0]),
     bundle("brz $m5, .Lnormalise_exit", _ONES[1]),
-    bundle(argument(INVERSE, "$a5"), _ONES[2]),
-    bundle(argument(SUMS, "$m2"), _NEGATED),
-    bundle(_high(MERGED, "$m6"), "or64 $a0:1, $azeros, $azeros"),
+    bundle(from_frame("$a5", INVERSE), _ONES[2]),
+    bundle(from_frame("$m2", SUMS), _NEGATED),
+    bundle(_high("$m6", MERGED), "or64 $a0:1, $azeros, $azeros"),
     bundle("rpt $m5, 0", "or64 $a2:3, $azeros, $azeros"),
     *_MERGE_PART,
 ]
@@ -135,15 +130,15 @@ def _statistics(mains: list[str], step: str) -> list[str]:
 
 
 _ROW_STATISTICS = [
-    bundle(argument(INVERSE, "$a5")),
+    bundle(from_frame("$a5", INVERSE)),
     *merge(_NEGATED),
     *_statistics(
         [
             *NEXT_SUMS[:2],
-            argument(EPSILON, "$a5"),
+            from_frame("$a5", EPSILON),
             *NEXT_SUMS[2:],
             "setzi $m5, 32",
-            argument(AFFINE, "$m6"),
+            from_frame("$m6", AFFINE),
             "mov $m7, $m0",
             "mov $m8, $m1",
             "add $m0, $m0, 192",
@@ -155,14 +150,14 @@ _ROW_STATISTICS = [
 ]
 _FEW_STATISTICS = _statistics(
     [
-        argument(X, "$m7"),
-        argument(OUT, "$m8"),
-        argument(EPSILON, "$a5"),
-        argument(AFFINE, "$m6"),
+        from_frame("$m7", X),
+        from_frame("$m8", OUT),
+        from_frame("$a5", EPSILON),
+        from_frame("$m6", AFFINE),
         "setzi $m5, 32",
-        _low(ALONG, "$m4"),
-        _high(ALONG, "$m9"),
-        argument(LAST, "$m11"),
+        _low("$m4", ALONG),
+        _high("$m9", ALONG),
+        from_frame("$m11", LAST),
         *["nop"] * 4,
     ],
     "$m9",

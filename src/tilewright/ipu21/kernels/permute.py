@@ -20,7 +20,7 @@ from ..machine.timing import WORKER_SLOTS
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import MAXIMUM_WORDS, SIXTH, share_lines
 from .supervisor import call_cycles, launch, schedule, to_frame
-from .text import bundle, section, worker
+from .text import bundle, from_frame, section, worker
 
 SYMBOL = "permute_u16"
 
@@ -45,12 +45,12 @@ def _element(index: str, result: str, name: str) -> list[str]:
 
 
 _BEGIN = [
-    f"ld32 $m2, $mvertex_base, $mzero, {_OUT}",
+    from_frame("$m2", _OUT),
     "shr $m0, $m0, 1",
     "add $m2, $m2, $m0",
-    f"ld32 $m4, $mvertex_base, $mzero, {_TABLE}",
+    from_frame("$m4", _TABLE),
     "add $m0, $m0, $m4",
-    f"ld32 $m3, $mvertex_base, $mzero, {_SOURCE}",
+    from_frame("$m3", _SOURCE),
     "add $m1, $m1, -1",
     f"bri .L{SYMBOL}_first",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .text import bundle
+from .text import bundle, from_frame
 
 NONE, TANH, EXACT = "none", "tanh", "exact"
 WIDE, PLAIN, POINT = "wide", "plain", "point"
@@ -69,12 +69,7 @@ class Member:
         return 4 * 6 * self.words
 
 
-def from_frame(word: int, register: str) -> str:
-    """Loads a word of the frame."""
-    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
-
-
-def _half(word: int, register: str, part: int) -> str:
+def _half(register: str, word: int, part: int) -> str:
     """Loads a half of a word of the frame, sign-extended."""
     return f"lds16 {register}, $mvertex_base, $mzero, {2 * word + part}"
 
@@ -86,35 +81,35 @@ def start_lines(member: Member, auxiliary: Sequence[str] = ("fnop", "fnop", "fno
     row, $m6 rows and $m7 panels after the first, $m8 bias, $m9 residual.
     """
     lines = [
-        bundle(_half(SHARE, "$m6", 0), "setzi $a4, 8"),
+        bundle(_half("$m6", SHARE, 0), "setzi $a4, 8"),
         bundle("brneg $m6, .Lroot_exit", "uput $FP_CLR, $a4"),  # clear all accumulators
-        bundle(_half(SHARE, "$m7", 1), auxiliary[0]),
-        bundle(from_frame(OWN, "$m0"), auxiliary[1]),
-        bundle(from_frame(OUT, "$m2"), auxiliary[2]),
-        from_frame(REMOTE, "$m1"),
-        _half(PARTIALS, "$m3", 0),
-        from_frame(ALONG, "$m4"),
-        from_frame(BACK, "$m5"),
+        bundle(_half("$m7", SHARE, 1), auxiliary[0]),
+        bundle(from_frame("$m0", OWN), auxiliary[1]),
+        bundle(from_frame("$m2", OUT), auxiliary[2]),
+        from_frame("$m1", REMOTE),
+        _half("$m3", PARTIALS, 0),
+        from_frame("$m4", ALONG),
+        from_frame("$m5", BACK),
     ]
     if member.residual:
-        lines.append(from_frame(member.residual_word, "$m9"))
+        lines.append(from_frame("$m9", member.residual_word))
     if member.bias:
-        lines.append(from_frame(MORE, "$m8"))
+        lines.append(from_frame("$m8", MORE))
     return lines
 
 
 def next_lines(member: Member, label: str) -> list[str]:
     """Behind the rows of a panel: leave or go to `<label>_panel`. Uses $m11."""
     jumped = ["$m1", "$m2", *(["$m9"] if member.residual else [])]
-    bias = [bundle(_half(PARTIALS, "$m11", 1)), bundle("add $m8, $m8, $m11")]
+    bias = [bundle(_half("$m11", PARTIALS, 1)), bundle("add $m8, $m8, $m11")]
     return [
         bundle("brz $m7, .Lroot_exit"),
-        bundle(from_frame(JUMP, "$m11")),
+        bundle(from_frame("$m11", JUMP)),
         *(bundle(f"add {pointer}, {pointer}, $m11") for pointer in jumped),
-        bundle(from_frame(OWN_JUMP, "$m11")),
+        bundle(from_frame("$m11", OWN_JUMP)),
         bundle("add $m0, $m0, $m11"),
         *(bias if member.bias else []),
-        bundle(_half(SHARE, "$m6", 0)),
+        bundle(_half("$m6", SHARE, 0)),
         bundle(f"brnzdec $m7, {label}_panel"),
     ]
 

@@ -23,7 +23,7 @@ from .grid import PANELS, ROWS, THIRD
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .supervisor import call_cycles, launch, to_frame
-from .text import bundle, section, worker
+from .text import bundle, from_frame, section, worker
 
 SYMBOL = "row_sums_f16"
 
@@ -33,16 +33,12 @@ _WORDS = 7
 _FRAME_BYTES = 4 * 6 * _WORDS
 
 
-def _argument(word: int, register: str) -> str:
-    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
-
-
 _BEGIN = [
-    bundle(_argument(_ENTRY, "$m10"), "setzi $a0, 8"),
-    bundle(_argument(_X, "$m7"), "uput $FP_CLR, $a0"),  # 8: clear all accumulators
-    bundle(_argument(_LAST, "$m3"), "setzi $a6, 0x03c00"),
-    bundle(_argument(_PANELS, "$m4"), "or $a6, $a6, 0x3c000000"),
-    bundle(_argument(_JUMP, "$m5"), "or $a7, $a6, $azero"),
+    bundle(from_frame("$m10", _ENTRY), "setzi $a0, 8"),
+    bundle(from_frame("$m7", _X), "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+    bundle(from_frame("$m3", _LAST), "setzi $a6, 0x03c00"),
+    bundle(from_frame("$m4", _PANELS), "or $a6, $a6, 0x3c000000"),
+    bundle(from_frame("$m5", _JUMP), "or $a7, $a6, $azero"),
     bundle("br $m10", "or64 $a0:1, $azeros, $azeros"),
 ]
 
@@ -54,8 +50,8 @@ def _row(label: str, factors: str) -> list[str]:
         f"{label}:",
         bundle("rpt $m4, 3"),
         *(bundle(f"ld64step $a0:1, $mzero, $m7+=, {step}", add) for step in ("1", "1", "1", "$m5")),
-        bundle(_argument(_OUT, "$m2"), add),
-        bundle(_argument(_BACK, "$m9"), "f32v2gina $a2:3, $azeros, 0"),
+        bundle(from_frame("$m2", _OUT), add),
+        bundle(from_frame("$m9", _BACK), "f32v2gina $a2:3, $azeros, 0"),
         bundle("add $m7, $m7, $m9", "f32add $a2, $a2, $a3"),
         bundle("st32 $a2, $m2, $m3, 0", "or64 $a0:1, $azeros, $azeros"),
         "add $m3, $m3, -24",

@@ -20,7 +20,7 @@ from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import WORDS, words_cycles, words_kernel
 from .supervisor import call_cycles, launch, schedule, to_frame
-from .text import bundle, section, worker
+from .text import bundle, from_frame, section, worker
 
 SYMBOL, ROWS_SYMBOL = "scale_f16", "scale_rows_f16"
 
@@ -102,28 +102,24 @@ _OUT, _IN, _STATE, _ROW_COUNT, _PANELS, _JUMP = range(6)
 _FRAME_BYTES = 24
 
 
-def _argument(word: int, register: str) -> str:
-    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
-
-
 _ROWS_BEGIN = [
     "get $m0, $WSR",
     "and $m0, $m0, 7",
-    _argument(_ROW_COUNT, "$m3"),
+    from_frame("$m3", _ROW_COUNT),
     "sub $m3, $m3, $m0",
     "add $m3, $m3, -1",
     "brneg $m3, .Lscale_rows_exit",
-    _argument(_PANELS, "$m4"),
+    from_frame("$m4", _PANELS),
     "brneg $m4, .Lscale_rows_exit",
-    _argument(_STATE, "$m2"),
+    from_frame("$m2", _STATE),
     "shl $m1, $m0, 3",
     "add $m2, $m2, $m1",
     "shl $m1, $m0, 5",
-    _argument(_IN, "$m0"),
+    from_frame("$m0", _IN),
     "add $m0, $m0, $m1",
-    _argument(_OUT, "$m5"),
+    from_frame("$m5", _OUT),
     "add $m1, $m1, $m5",
-    _argument(_JUMP, "$m9"),
+    from_frame("$m9", _JUMP),
 ]
 _ROW_BEGIN = [
     bundle("ld32 $a0, $m2, $mzero, 1", "or $a1, $azero, 0x0d800000"),  # 2^-100, against a zero sum

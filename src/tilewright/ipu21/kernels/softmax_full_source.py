@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE, argument
-from .text import bundle
+from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE
+from .text import bundle, from_frame
 
 PANELS, BACK, NEXT = 5, 6, 7
 """Further words of a worker's frame."""
@@ -23,18 +23,18 @@ ZERO_WORDS = 64
 """Where the table has zeros, in 8-byte words; it begins with -65504."""
 
 FULL_START = [
-    bundle(argument(ROWS, "$m3"), "setzi $a0, 8"),
+    bundle(from_frame("$m3", ROWS), "setzi $a0, 8"),
     bundle("brneg $m3, .L{symbol}_exit", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
     bundle("setzi $m6, .L{symbol}_table"),
     bundle("ld64 $a4:5, $m6, $mzero, 0"),
     bundle("ld64 $a2:3, $m6, $mzero, 0"),
-    bundle(argument(SCORES, "$m7")),
-    bundle(argument(PROBABILITIES, "$m8")),
-    bundle(argument(STATE, "$m2")),
-    bundle(argument(JUMP, "$m9")),
-    bundle(argument(PANELS, "$m4")),
-    bundle(argument(BACK, "$m5")),
-    bundle(argument(NEXT, "$m11")),
+    bundle(from_frame("$m7", SCORES)),
+    bundle(from_frame("$m8", PROBABILITIES)),
+    bundle(from_frame("$m2", STATE)),
+    bundle(from_frame("$m9", JUMP)),
+    bundle(from_frame("$m4", PANELS)),
+    bundle(from_frame("$m5", BACK)),
+    bundle(from_frame("$m11", NEXT)),
     bundle("setzi $m10, 0"),
 ]
 """To the first row."""

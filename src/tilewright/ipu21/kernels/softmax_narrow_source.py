@@ -10,8 +10,8 @@ Worker registers:
 
 from __future__ import annotations
 
-from .softmax_words import PROBABILITIES, ROWS, SCORES, STATE, argument
-from .text import bundle
+from .softmax_words import PROBABILITIES, ROWS, SCORES, STATE
+from .text import bundle, from_frame
 
 LOWEST = 0xFBFF
 """-65504 in half precision."""
@@ -36,16 +36,16 @@ def _larger(pair: str) -> str:
 
 
 START = [
-    bundle(argument(SCORES, "$m0"), "setzi $a0, 8"),
+    bundle(from_frame("$m0", SCORES), "setzi $a0, 8"),
     bundle(_load("$a4:5"), "uput $FP_CLR, $a0"),  # 8: clear all accumulators
     bundle(_load("$a6:7"), f"setzi $a1, {LOWEST:#x}"),
     bundle(_load("$a2:3"), _larger("$a6:7")),
     bundle(_load("$a6:7", -3), _larger("$a2:3")),
-    bundle(argument(ROWS, "$m3"), _larger("$a6:7")),
-    bundle(argument(STATE, "$m2"), "f16v4maxc $a6, $a4:5"),
+    bundle(from_frame("$m3", ROWS), _larger("$a6:7")),
+    bundle(from_frame("$m2", STATE), "f16v4maxc $a6, $a4:5"),
     bundle(_load("$a2:3"), "f16v2max $a6, $a6, $a1"),
     bundle("brneg $m3, .L{symbol}_exit", "f16tof32 $a5, $a6"),
-    bundle(argument(PROBABILITIES, "$m1"), "f16v2sub $a6, $azero, $a6"),
+    bundle(from_frame("$m1", PROBABILITIES), "f16v2sub $a6, $azero, $a6"),
 ]
 """First pass of the first row; up to the branch nothing is stored."""
 IDLE = 1 + next(index for index, line in enumerate(START) if "brneg" in line)

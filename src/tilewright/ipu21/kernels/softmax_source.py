@@ -28,9 +28,9 @@ from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
 from .launch import SIXTH
 from .softmax_full_source import full
 from .softmax_narrow_source import narrow
-from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE, WORDS, argument
+from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE, WORDS
 from .supervisor import call_cycles, launch, schedule, to_frame
-from .text import bundle, count_instructions, section, worker
+from .text import bundle, count_instructions, from_frame, section, worker
 
 WHOLE, TAIL, ZEROS = 5, 6, 7
 DIAGONAL, VALID, PANELS = 5, 6, 7
@@ -151,7 +151,7 @@ TAIL_SLOTS, ZERO_TAIL_SLOTS = 6, 8
 
 LIMIT = [
     bundle("max $m11, $m6, 0"),
-    bundle(argument(VALID, "$m4")),
+    bundle(from_frame("$m4", VALID)),
     bundle("min $m11, $m11, $m4"),
     bundle("shr $m4, $m11, 4"),
     bundle("and $m5, $m11, 15"),
@@ -163,16 +163,16 @@ LIMIT = [
 def start(symbol: str, causal: bool) -> list[str]:
     """A worker's first row."""
     lines = [
-        bundle(argument(ROWS, "$m3"), "setzi $a0, 8"),
+        bundle(from_frame("$m3", ROWS), "setzi $a0, 8"),
         bundle(f"brneg $m3, .L{symbol}_exit", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
-        bundle(argument(SCORES, "$m0"), _NOTHING[0]),
-        bundle(argument(PROBABILITIES, "$m1"), _NOTHING[1]),
-        argument(STATE, "$m2"),
-        argument(JUMP, "$m9"),
+        bundle(from_frame("$m0", SCORES), _NOTHING[0]),
+        bundle(from_frame("$m1", PROBABILITIES), _NOTHING[1]),
+        from_frame("$m2", STATE),
+        from_frame("$m9", JUMP),
     ]
     if causal:
-        return [*lines, argument(DIAGONAL, "$m6")]
-    return [*lines, argument(WHOLE, "$m4"), argument(TAIL, "$m5"), argument(ZEROS, "$m6")]
+        return [*lines, from_frame("$m6", DIAGONAL)]
+    return [*lines, from_frame("$m4", WHOLE), from_frame("$m5", TAIL), from_frame("$m6", ZEROS)]
 
 
 def _worker(symbol: str, causal: bool) -> list[str]:
@@ -194,7 +194,7 @@ def _worker(symbol: str, causal: bool) -> list[str]:
         bundle(f"brz $m5, {label}_sum"),
         *_tail(symbol, SECOND_TAIL),
         f"{label}_sum:",
-        bundle(argument(PANELS, "$m7") if causal else "nop", _FIRST_LANES),
+        bundle(from_frame("$m7", PANELS) if causal else "nop", _FIRST_LANES),
         bundle("sub $m7, $m7, $m4" if causal else "mov $m7, $m6", _NEXT_LANES),
         bundle(f"brz $m7, {label}_ending", "f32v4acc $a0:3"),
         *_zeros(symbol),

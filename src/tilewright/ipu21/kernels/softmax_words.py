@@ -7,8 +7,3 @@ ROWS, SCORES, PROBABILITIES, STATE, JUMP = range(5)
 from a panel's last to the next one's first."""
 WORDS = 8
 """Of a frame; what the last three hold is up to the kernel."""
-
-
-def argument(word: int, register: str) -> str:
-    """Load a word of the worker's frame."""
-    return f"ld32 {register}, $mvertex_base, $mzero, {word}"

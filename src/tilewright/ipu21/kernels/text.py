@@ -25,6 +25,11 @@ def bundle(main: str, aux: str = "fnop") -> str:
     return f"{{ {main} ; {aux} }}"
 
 
+def from_frame(register: str, word: int) -> str:
+    """Load a word of a worker's frame."""
+    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
+
+
 def size_of(lines: Iterable[str]) -> int:
     """Bytes of instructions and bundles; labels take none. Directives must not occur."""
     return sum(0 if line.endswith(":") else 8 if line.startswith("{") else 4 for line in lines)

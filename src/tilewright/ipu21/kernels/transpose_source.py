@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from .text import bundle, worker
+from .text import bundle, from_frame, worker
 
 BLOCK_SHIFT = 15
 """x and out are apart if they share no block of this size, which is an element of interleaved memory."""
@@ -27,10 +27,6 @@ FEW = 2
 
 TILE = 512
 STRIDES = 4 | (-11 & 1023) << 10 | (-59 & 1023) << 20
-
-
-def _argument(word: int, register: str) -> str:
-    return f"ld32 {register}, $mvertex_base, $mzero, {word}"
 
 
 _ENTER_FIRST = "f16v4istacc $a2:3, $a0:1, $a2:3, TISTACC_P0"
@@ -74,27 +70,27 @@ def turns_start(halved: bool, paced: bool) -> list[str]:
     lines = [
         "get $m0, $WSR",
         "and $m0, $m0, 7",
-        _argument(COLUMN_TILES, "$m3"),
+        from_frame("$m3", COLUMN_TILES),
         "brneg $m3, .Ltranspose_exit",
     ]
     # $m9 = byte offset of the worker's half in x; a half of out lies sixteen times as far.
     lines += ["and $m9, $m0, 1", "shl $m9, $m9, 4", "shr $m0, $m0, 1"] if halved else []
     lines += [
-        _argument(ROW_TILES, "$m2"),
+        from_frame("$m2", ROW_TILES),
         "sub $m2, $m2, $m0",
-        _argument(OUT_STRIDE, "$m7"),
+        from_frame("$m7", OUT_STRIDE),
         "mul $m1, $m0, $m7",
         "shl $m0, $m0, 9",
-        _argument(X, "$m4"),
+        from_frame("$m4", X),
         "add $m0, $m0, $m4",
-        _argument(OUT, "$m4"),
+        from_frame("$m4", OUT),
         "add $m1, $m1, $m4",
     ]
     if halved:
         lines += ["add $m0, $m0, $m9", "shl $m9, $m9, 4", "add $m1, $m1, $m9"]
     lines += [
-        _argument(NEXT_X, "$m5"),
-        _argument(NEXT_OUT, "$m6"),
+        from_frame("$m5", NEXT_X),
+        from_frame("$m6", NEXT_OUT),
         f"mul $m7, $m7, {3 if halved else 6}",
     ]
     if paced:
@@ -130,7 +126,7 @@ def _turns_next(label: str, halved: bool) -> list[str]:
 
 
 WRAP = [
-    bundle(_argument(ROW_TILES, "$m4")),
+    bundle(from_frame("$m4", ROW_TILES)),
     bundle("add $m4, $m4, 1"),
     bundle("add $m2, $m2, $m4"),
     bundle("add $m0, $m0, $m5"),
@@ -158,13 +154,13 @@ def turns_worker(label: str, halved: bool, paced: bool) -> list[str]:
 
 
 LINE_START = [
-    _argument(LINE_MORE, "$m2"),
+    from_frame("$m2", LINE_MORE),
     "brneg $m2, .Ltranspose_exit",
-    _argument(LINE_X, "$m0"),
-    _argument(LINE_OUT, "$m1"),
-    _argument(LINE_X_STEP, "$m5"),
-    _argument(LINE_OUT_STEP, "$m7"),
-    _argument(LINE_STRIDES, "$m8"),
+    from_frame("$m0", LINE_X),
+    from_frame("$m1", LINE_OUT),
+    from_frame("$m5", LINE_X_STEP),
+    from_frame("$m7", LINE_OUT_STEP),
+    from_frame("$m8", LINE_STRIDES),
 ]
 
 
@@ -211,10 +207,10 @@ def few_code(part: int) -> list[str]:
 _FEW_BLOCKS = (0, 6, 11, 16)
 """Where the thirds of a tile begin, if there are few tiles."""
 FEW_START = [
-    _argument(LINE_MORE, "$m2"),
-    _argument(LINE_X, "$m0"),
-    _argument(LINE_OUT, "$m1"),
-    _argument(LINE_STRIDES, "$m8"),
+    from_frame("$m2", LINE_MORE),
+    from_frame("$m0", LINE_X),
+    from_frame("$m1", LINE_OUT),
+    from_frame("$m8", LINE_STRIDES),
     "br $m2",
 ]
 

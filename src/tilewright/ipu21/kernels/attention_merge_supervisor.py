@@ -30,7 +30,7 @@ from .attention_merge_words import (
     WORKER_WORDS,
 )
 from .grid import THIRD
-from .supervisor import call_cycles, launch, schedule, to_frame
+from .supervisor import call_cycles, launch, load_back, schedule, to_frame
 
 _OWN_ARGUMENTS = {
     "%out": "$m2",
@@ -145,23 +145,23 @@ def _workers() -> list[list[str]]:
     and whether rows are few ($m8).
     """
     # From a pair of workers to the next one: a row, or a panel of the only row.
-    begin = [_load_back("%rows", ROWS), "cmpult %several, $mzero, %rows"]
+    begin = [load_back("%rows", ROWS), "cmpult %several, $mzero, %rows"]
     states = [*begin, "shl %step, %several, 3"]
     parts = []
     for word, saved in ((OWN, _SAVED_OWN), (OTHERS, _SAVED_OTHERS)):
-        step = ["setzi %row, 32", _load_back("%step", saved), "movnz %step, %several, %row"]
-        parts.append([*begin, *step, _load_back("%from", word), *_spread(word, "%from", "%step", 16)])
+        step = ["setzi %row, 32", load_back("%step", saved), "movnz %step, %several, %row"]
+        parts.append([*begin, *step, load_back("%from", word), *_spread(word, "%from", "%step", 16)])
     parts += [
-        ["setzi %row, 32", _load_back("%from", OUT), *_spread(OUT, "%from", "%row", 16)],
-        [*states, _load_back("%from", OWN_STATE), *_spread(OWN_STATE, "%from", "%step")],
-        [*states, _load_back("%from", STATES), *_spread(STATES, "%from", "%step")],
+        ["setzi %row, 32", load_back("%from", OUT), *_spread(OUT, "%from", "%row", 16)],
+        [*states, load_back("%from", OWN_STATE), *_spread(OWN_STATE, "%from", "%step")],
+        [*states, load_back("%from", STATES), *_spread(STATES, "%from", "%step")],
         [f"add %common, $m11, {4 * ROWS}", *_spread(COMMON, "%common")],
     ]
     for pair in range(3):
         parts.append(
             [
                 *begin,
-                _load_back("%panels", PANELS),
+                load_back("%panels", PANELS),
                 # Every third panel of the only row.
                 f"add %mine, %panels, {3 - pair}",
                 f"setzi %third, {THIRD}",
@@ -180,8 +180,8 @@ def _workers() -> list[list[str]]:
             ]
         )
     choice = [
-        _load_back("%rows", ROWS),
-        _load_back("%panels", PANELS),
+        load_back("%rows", ROWS),
+        load_back("%panels", PANELS),
         f"cmpult $m8, %rows, {HALVED_ROWS}",
         "setzi $m9, .Lmerge_rows",
         "setzi %entry, .Lmerge_few",
@@ -192,10 +192,6 @@ def _workers() -> list[list[str]]:
         "movnz $m9, %rows, %exit",
     ]
     return [*parts, choice]
-
-
-def _load_back(name: str, word: int) -> str:
-    return f"ld32 {name}, $m11, $mzero, {word}"
 
 
 def _spread(word: int, name: str, step: str = "", half: int = 0) -> list[str]:

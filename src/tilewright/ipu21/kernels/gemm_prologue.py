@@ -39,19 +39,13 @@ from .gemm_frame import (
 )
 from .gemm_stream import UNROLLED
 from .gemm_tables import FEW, FINAL_OF, LAST_OF, LONE_OF, MIDDLE_OF, OPENING_OF, STREAM_UNROLLED, TABLE_BYTES
-from .supervisor import schedule, to_frame
+from .supervisor import load_back, schedule, to_frame
 
 INTERLEAVED_SHIFT = 19
 """Bit set in all addresses of region 1 and in none below."""
 INNER_MASK = 0xFFF
 _FREE = ("$m2", "$m3", "$m4", "$m5", "$m6", "$m8", "$m9")
 _GIVEN = {"%q": "$m10", "%shape": "$m7"}
-
-
-def load(register: str | int, word: int) -> str:
-    """Load a word of the frame at $m11 into a register or a number's register."""
-    name = f"$m{register}" if isinstance(register, int) else register
-    return f"ld32 {name}, $m11, $mzero, {word}"
 
 
 def table_entry(register: str, word: int, table: str = "$m0") -> str:
@@ -81,12 +75,12 @@ def prologue(
         "mov $m10, $m6",
         ".Lgemm_shared:",
         *schedule(_arrive(few_rows, row_bytes), ("$m6",), _ARGUMENTS),
-        load(2, _ARRAY),
-        load(6, _FEW),
-        load(0, _TABLES),
-        load(1, _GROUP),
-        load(7, SHAPE),
-        load(10, _Q),
+        load_back("$m2", _ARRAY),
+        load_back("$m6", _FEW),
+        load_back("$m0", _TABLES),
+        load_back("$m1", _GROUP),
+        load_back("$m7", SHAPE),
+        load_back("$m10", _Q),
         "brz $m2, .Lgemm_ways",
         *schedule(_shares_of_start(), ("$m2", "$m3", "$m4", "$m5", "$m8", "$m9")),
         ".Lgemm_ways:",
@@ -116,21 +110,21 @@ def leaves(chunk_rows: int, row_bytes: int, most: int) -> list[str]:
         f"setzi $m10, {chunk_rows}",
         "sub $m6, $m6, $m10",
         *(to_frame(f"$m{register}", word) for register, word in _KEPT),
-        load(6, GO),
+        load_back("$m6", GO),
         to_frame("$m6", RETURN),
         "setzi $m6, .Lgemm_next_chunk",
         to_frame("$m6", GO),
         "bri .Lgemm_shared",
         ".Lgemm_next_chunk:",
         f"add $m11, $m11, -{FRAME_BYTES}",
-        *(load(register, word) for register, word in _KEPT),
-        load(8, W_INNER),
-        load(4, W_FIRST),
+        *(load_back(f"$m{register}", word) for register, word in _KEPT),
+        load_back("$m8", W_INNER),
+        load_back("$m4", W_FIRST),
         "ld32 $m9, $m0, $mzero, 0",
-        load(10, RETURN),
+        load_back("$m10", RETURN),
         *(f"add $m{register}, $m{register}, {step}" for register in (2, 3) for step in further),
         "add $m5, $m5, $m9",
-        load(9, W_STRIDE),
+        load_back("$m9", W_STRIDE),
         "bri .Lgemm_chunk",
     ]
 
@@ -202,10 +196,10 @@ def _arrive(few_rows: int, row_bytes: int) -> list[str]:
 
 def _shares_of_start() -> list[str]:
     """Each worker's rows of a start array: as far from those of C as the array is."""
-    lines = [load("%start", LARGER + SOURCE), load("%c", ROWS_OF_C), "sub %away, %start, %c"]
+    lines = [load_back("%start", LARGER + SOURCE), load_back("%c", ROWS_OF_C), "sub %away, %start, %c"]
     for worker in range(6):
         lines += [
-            load(f"%c{worker}", ROWS_OF_C + worker),
+            load_back(f"%c{worker}", ROWS_OF_C + worker),
             f"add %start{worker}, %c{worker}, %away",
             to_frame(f"%start{worker}", STARTS + worker),
         ]
@@ -219,7 +213,7 @@ def _settle() -> list[str]:
     One K group and several column groups are taken as several K groups and one column group.
     """
     return [
-        load(7, SHAPE),
+        load_back("$m7", SHAPE),
         "shr $m8, $m7, 16",
         f"and $m7, $m7, {INNER_MASK:#x}",
         "cmpeq $m1, $m7, 1",
@@ -227,8 +221,8 @@ def _settle() -> list[str]:
         f"mul $m5, $m2, {4 * (LONE_OF - OPENING_OF)}",
         f"ld32 $m5, $m0, $m5, {1 + OPENING_OF}",
         to_frame("$m5", BEGIN),
-        load(9, W_STRIDE),
-        load(10, W_FIRST),
+        load_back("$m9", W_STRIDE),
+        load_back("$m10", W_FIRST),
         table_entry("$m3", LAST_OF),
         table_entry("$m4", FINAL_OF),
         "and $m6, $m1, $m2",
@@ -239,7 +233,7 @@ def _settle() -> list[str]:
         "movnz $m7, $m1, $m8",
         table_entry("$m2", MIDDLE_OF),
         "mov $m8, $m6",
-        load(6, W_INNER),
+        load_back("$m6", W_INNER),
         "movnz $m6, $m1, $m9",
         "add $m1, $m7, -2",
         "mov $m7, $m6",
@@ -262,7 +256,7 @@ def stream_frame(*, unrolled: bool = False, signed_repeats: bool = False) -> lis
         signed_repeats: workers want n - 3 below 0 too.
     """
     straight = [
-        load("%even", _EVEN),
+        load_back("%even", _EVEN),
         # The rows of the busiest worker, less those of the first such table.
         f"sub %busiest, %q, {UNROLLED[0] - 1}",
         "sub %busiest, %busiest, %even",
@@ -318,7 +312,7 @@ def stream_frame(*, unrolled: bool = False, signed_repeats: bool = False) -> lis
         "shl %twice, %double, 22",  # f3 = -3
         "sub %smaller, %strides, %twice",
         to_frame("%smaller", SMALLER + stream.STRIDES),
-        load("%array", _ARRAY),
+        load_back("%array", _ARRAY),
         "andc %larger, %larger, 0x3ff",
         "or %larger, %larger, 0x3fd",
         "andc %smaller, %smaller, 0x3ff",

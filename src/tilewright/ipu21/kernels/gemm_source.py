@@ -28,7 +28,6 @@ from .gemm_prologue import (
     BEGIN,
     few_frame,
     leaves,
-    load,
     prologue,
     stream_frame,
     table_entry,
@@ -41,6 +40,7 @@ from .gemm_tables import (
     short_tables,
     tables,
 )
+from .supervisor import load_back
 from .text import section
 
 SYMBOLS = {ZERO: "gemm_f16", ROW: "gemm_row_f16", ADD: "gemm_add_f16"}
@@ -116,12 +116,12 @@ def _loop(name: str, wide: bool) -> list[str]:
     return [
         f"{here}:",
         table_entry("$m5", FIRST_OF),
-        load(0, BEGIN),
+        load_back("$m0", BEGIN),
         f"brz $m8, {here}_first",
         "mov $m3, $m0",
         f"bri {here}_only",
         f"{here}_final:",
-        load(3, FINAL),
+        load_back("$m3", FINAL),
         f"bri {here}_first",
         f"{here}_column:",
         "sync 2",
@@ -150,7 +150,7 @@ def _loop(name: str, wide: bool) -> list[str]:
         "put $CCCSLOAD, $m10",
         "add $m6, $m10, $m7",
         f"brnzdec $m4, {here}_column",
-        load(10, GO),
+        load_back("$m10", GO),
         f"add $m11, $m11, {FRAME_BYTES}",
         "sync 2",
         "br $m10",

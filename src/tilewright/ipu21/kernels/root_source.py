@@ -21,7 +21,7 @@ from .root_frame import (
     SHARE,
     Member,
 )
-from .supervisor import call_cycles, launch, to_frame
+from .supervisor import call_cycles, launch, load_back, to_frame
 from .text import section
 
 INTERLEAVED_SHIFT = 19
@@ -35,11 +35,6 @@ def is_wide(own: int, remote: int, own_stride: int, remote_stride: int, remote_c
     return aligned and own >= REGION1_BASE and remote >= REGION1_BASE
 
 
-def _back(register: str, word: int) -> str:
-    """Load a word of the first frame."""
-    return f"ld32 {register}, $m11, $mzero, {word}"
-
-
 def _all(member: Member, register: str, word: int) -> list[str]:
     """Store what is the same for all workers."""
     return [to_frame(register, index * member.words + word) for index in range(6)]
@@ -49,7 +44,7 @@ def _pointers(member: Member, word: int, along: str, more: str) -> list[str]:
     """Pointers of all workers from the first one's: pairs lie `along` bytes apart, the last one `more` bytes
     further. Uses $m3, $m9.
     """
-    lines = [_back("$m3", word)]
+    lines = [load_back("$m3", word)]
     for pair in range(3):
         lines += [f"add $m3, $m3, {step}" for step in ((), (along,), (along, more))[pair]]
         lines += [
@@ -62,7 +57,12 @@ def _pointers(member: Member, word: int, along: str, more: str) -> list[str]:
 
 def _way(member: Member) -> list[str]:
     """Everything about loads: partials, steps, and the workers' code to $m9; stride of own to $m8."""
-    point = [_back("$m0", PARTIALS), "cmpeq $m0, $m0, 0", "setzi $m1, .Lroot_point", "movnz $m9, $m0, $m1"]
+    point = [
+        load_back("$m0", PARTIALS),
+        "cmpeq $m0, $m0, 0",
+        "setzi $m1, .Lroot_point",
+        "movnz $m9, $m0, $m1",
+    ]
     return [
         "shr $m0, $m8, 20",
         to_frame("$m0", PARTIALS),
@@ -112,7 +112,7 @@ def _shares(member: Member, two: int, kept: int) -> list[str]:
     for pair in range(3):
         first, second = 2 * pair * member.words, (2 * pair + 1) * member.words
         # The last pair has rows of a panel of its own, if there are two.
-        again = [_back("$m9", two), "shl $m9, $m9, 16", "add $m0, $m0, $m9"] if pair == 2 else []
+        again = [load_back("$m9", two), "shl $m9, $m9, 16", "add $m0, $m0, $m9"] if pair == 2 else []
         lines += [
             *again,
             "min $m3, $m4, $m0",
@@ -126,7 +126,7 @@ def _shares(member: Member, two: int, kept: int) -> list[str]:
             f"mul $m6, $m6, {THIRD}",
             "shr $m6, $m6, 16",
             "movnz $m6, $m2, $m1",
-            *([] if pair == 1 else [_back("$m9", two), "sub $m6, $m6, $m9"]),
+            *([] if pair == 1 else [load_back("$m9", two), "sub $m6, $m6, $m9"]),
             "add $m6, $m6, -1",
             "add $m3, $m3, -1",
             "shrs $m9, $m6, 31",
@@ -135,7 +135,7 @@ def _shares(member: Member, two: int, kept: int) -> list[str]:
             "shr $m3, $m3, 16",
             "shl $m6, $m6, 16",
             "or $m3, $m3, $m6",
-            *([_back("$m9", kept)] if pair == 2 else []),
+            *([load_back("$m9", kept)] if pair == 2 else []),
             *(to_frame("$m3", frame + SHARE) for frame in (first, second)),
         ]
     return lines
@@ -171,20 +171,20 @@ def _supervisor(member: Member) -> tuple[str, ...]:
         f"shl $m4, $m0, {member.row_shift}",
         "shl $m3, $m5, 1",
         "sub $m4, $m4, $m3",
-        _back("$m3", two),
+        load_back("$m3", two),
         "mul $m4, $m4, $m3",
         *_pointers(member, OUT, "$m5", "$m4"),
         *_pointers(member, REMOTE, "$m5", "$m4"),
         *(_pointers(member, member.residual_word, "$m5", "$m4") if member.residual else []),
         f"shl $m6, $m2, {member.row_shift}",
-        _back("$m4", two),
+        load_back("$m4", two),
         f"shl $m4, $m4, {member.row_shift}",
         *(_pointers(member, MORE, "$m6", "$m4") if member.bias else []),
         # To the next panel's bias, one panel further or three.
         "shl $m6, $m6, 1",
         f"add $m6, $m6, {member.row_bytes}",
         "shl $m6, $m6, 16",
-        _back("$m3", PARTIALS),
+        load_back("$m3", PARTIALS),
         "or $m3, $m3, $m6",
         *_all(member, "$m3", PARTIALS),
         f"shl $m3, $m0, {member.row_shift}",

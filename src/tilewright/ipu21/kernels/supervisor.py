@@ -37,6 +37,11 @@ def to_frame(register: str, word: int) -> str:
     return f"st32 {register}, $m11, $mzero, {word}"
 
 
+def load_back(register: str, word: int) -> str:
+    """Load a word of the frame at $m11."""
+    return f"ld32 {register}, $m11, $mzero, {word}"
+
+
 def launch(frame_bytes: int, base: int = 0) -> tuple[str, ...]:
     """Run the worker code at $m9 on the frame, from its word `base` on; drop the frame and return."""
     return (f"runall $m9, $m11, {base}", f"add $m11, $m11, {frame_bytes}", "sync 2", "br $m10")

@@ -6,7 +6,7 @@ from functools import cache
 
 from ..machine.timing import WORKER_SLOTS
 from .launch import SIXTH
-from .supervisor import launch, schedule, to_frame
+from .supervisor import launch, load_back, schedule, to_frame
 from .transpose_source import (
     BLOCK_SHIFT,
     COLUMN_TILES,
@@ -109,7 +109,7 @@ def _common() -> list[str]:
 def _whole(halves: int, whole: int) -> list[str]:
     """%whole = 1 if whole tiles of `whole` slots take fewer than halves of so many; %tiles, %sixth."""
     return [
-        _load_back("%tiles", TILES),
+        load_back("%tiles", TILES),
         f"setzi %sixth, {SIXTH}",
         "add %whole, %tiles, 5",
         "mul %whole, %whole, %sixth",
@@ -138,8 +138,8 @@ def _line() -> list[str]:
 def _line_counts() -> list[str]:
     """How many tiles follow each worker's first one."""
     lines = [
-        _load_back("%tiles", TILES),
-        _load_back("%whole", IS_WHOLE),
+        load_back("%tiles", TILES),
+        load_back("%whole", IS_WHOLE),
         f"setzi %sixth, {SIXTH}",
         "shl %shares, %tiles, 1",
         "movnz %shares, %whole, %tiles",
@@ -160,7 +160,7 @@ def _line_counts() -> list[str]:
 
 def _few_entries() -> list[str]:
     """Where the workers' code begins instead, if tiles are few."""
-    lines = [_load_back("%tiles", TILES), _load_back("%few", IS_FEW), "setzi %exit, .Ltranspose_exit"]
+    lines = [load_back("%tiles", TILES), load_back("%few", IS_FEW), "setzi %exit, .Ltranspose_exit"]
     for number in range(WORKER_SLOTS):
         tile, part = divmod(number, _THIRDS)
         word = number * LINE_WORDS + LINE_MORE
@@ -168,7 +168,7 @@ def _few_entries() -> list[str]:
             f"setzi %entry{number}, .Ltranspose_few_{part}",
             f"cmpult %without{number}, %tiles, {tile + 1}",
             f"movnz %entry{number}, %without{number}, %exit",
-            _load_back(f"%more{number}", word),
+            load_back(f"%more{number}", word),
             f"movnz %more{number}, %few, %entry{number}",
             to_frame(f"%more{number}", word),
         ]
@@ -183,12 +183,12 @@ def _line_places() -> list[list[str]]:
         (1, OUT, OUT_STRIDE, 256, LINE_OUT, LINE_OUT_STEP),
     ):
         lines = [
-            _load_back("%few", IS_FEW),
-            _load_back("%whole", IS_WHOLE),
+            load_back("%few", IS_FEW),
+            load_back("%whole", IS_WHOLE),
             # From tile to tile: in x a panel where they lie side by side, in out where they do not.
-            _load_back("%high", ROW_TILES),
+            load_back("%high", ROW_TILES),
             "cmpult %high, $mzero, %high" if axis == 0 else "cmpeq %high, %high, 0",
-            _load_back("%step", along),
+            load_back("%step", along),
             f"setzi %tile, {TILE}",
             "movnz %step, %high, %tile",
             f"add %across, %step, -{few_place(_THIRDS - 1)[axis]}",
@@ -200,7 +200,7 @@ def _line_places() -> list[list[str]]:
             "mul %whole, %whole, 3",
             "mul %step, %step, %whole",
             *(to_frame("%step", number * LINE_WORDS + step_word) for number in range(WORKER_SLOTS)),
-            _load_back("%first", start),
+            load_back("%first", start),
         ]
         for number in range(WORKER_SLOTS):
             lines.append(to_frame("%first", number * LINE_WORDS + word))
@@ -232,20 +232,20 @@ def _choice() -> list[str]:
         "setzi $m9, .Ltranspose_halves",
         "setzi %entry, .Ltranspose_whole",
         "movnz $m9, %whole, %entry",
-        _load_back("%near", NEAR),
+        load_back("%near", NEAR),
         "setzi %entry, .Ltranspose_plain",
         "movnz $m9, %near, %entry",
         # A line, if there are tiles and they are not near.
         "cmpult %tiles, $mzero, %tiles",
-        _load_back("%high", ROW_TILES),
+        load_back("%high", ROW_TILES),
         "cmpeq %high, %high, 0",
-        _load_back("%wide", COLUMN_TILES),
+        load_back("%wide", COLUMN_TILES),
         "cmpeq %wide, %wide, 0",
         "or %high, %high, %wide",
         "and %high, %high, %tiles",
         "cmpult $m8, %near, %high",
-        _load_back("%few", IS_FEW),
-        _load_back("%whole", IS_WHOLE),
+        load_back("%few", IS_FEW),
+        load_back("%whole", IS_WHOLE),
         "setzi %entry, .Ltranspose_line_halves",
         "setzi %other, .Ltranspose_line_whole",
         "movnz %entry, %whole, %other",
@@ -253,7 +253,3 @@ def _choice() -> list[str]:
         "movnz %entry, %few, %other",
         "movnz $m9, $m8, %entry",
     ]
-
-
-def _load_back(name: str, word: int) -> str:
-    return f"ld32 {name}, $m11, $mzero, {word}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from . import dwarf
 from .leb128 import read_leb128
 from .objects import ObjectFile, SourceLine
+from .source_lines import by_place, joined
 
 MAXIMUM_ROWS = 1 << 20
 
@@ -249,22 +250,9 @@ class _Program:
 
 
 def _ordered(rows: list[SourceLine]) -> list[SourceLine]:
-    """Rising by offset; of rows at one place the last counts, but an end gives way to what begins there."""
-    latest: dict[int, SourceLine] = {}
-    for row in rows:
-        if row.line or row.offset not in latest or not latest[row.offset].line:
-            latest[row.offset] = row
-    ordered = joined_lines([latest[offset] for offset in sorted(latest)])
+    """Rising by offset, from the first that is known on, each saying something new."""
+    ordered = joined(by_place(rows))
     return ordered if ordered and ordered[0].line else ordered[1:]
-
-
-def joined_lines(rows: list[SourceLine]) -> list[SourceLine]:
-    """Rows without those that say the same as the one before."""
-    return [
-        row
-        for index, row in enumerate(rows)
-        if index == 0 or (row.file, row.line) != (rows[index - 1].file, rows[index - 1].line)
-    ]
 
 
 def take_debug_sections(item: ObjectFile) -> ObjectFile:

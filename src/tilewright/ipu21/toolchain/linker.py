@@ -19,6 +19,7 @@ from .resolution import (
     reachable,
     resolve_globals,
 )
+from .source_lines import by_place
 from .stack_sizes import linked_stack_sizes
 
 CODE_REGION: tuple[Interval, ...] = ((IMAGE_BASE, REGION1_BASE),)
@@ -91,14 +92,10 @@ def _warnings(objects: Sequence[ObjectFile]) -> tuple[str, ...]:
 
 
 def _lines(placed: Sequence[Placed]) -> tuple[SourceLine, ...]:
-    found: dict[int, SourceLine] = {}
-    for item in placed:
-        for line in item.section.lines:
-            address = item.address + line.offset
-            # Where one section ends and another begins, what begins counts.
-            if line.line or address not in found:
-                found[address] = line._replace(offset=address)
-    return tuple(found[address] for address in sorted(found))
+    rows = (
+        line._replace(offset=item.address + line.offset) for item in placed for line in item.section.lines
+    )
+    return tuple(by_place(rows))
 
 
 def _address(definition: Definition, addresses: Mapping[SectionId, int]) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .debug_reader import joined_lines
 from .diagnostics import SourceFault
 from .expressions import evaluate
 from .objects import Group, ObjectFile, ObjectSection, ObjectSymbol, Relocation, SourceLine
+from .source_lines import joined
 from .symbols import Section, Symbol
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _lines(assembler: Assembler, section: Section) -> tuple[SourceLine, ...]:
         end = offset + 4 * sum(form.words for form in forms)
     if lines:
         lines.append(SourceLine(end, "", 0))
-    return tuple(joined_lines(lines))
+    return tuple(joined(lines))
 
 
 def _binding(symbol: Symbol, needed: bool) -> str:

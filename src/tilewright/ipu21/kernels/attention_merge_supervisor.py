@@ -30,7 +30,7 @@ from .attention_merge_words import (
     WORKER_WORDS,
 )
 from .grid import THIRD
-from .supervisor import call_cycles, launch, load_back, schedule, to_frame
+from .supervisor import call_cycles, launch, load_back, schedule, to_frame, to_frames
 
 _OWN_ARGUMENTS = {
     "%out": "$m2",
@@ -155,7 +155,7 @@ def _workers() -> list[list[str]]:
         ["setzi %row, 32", load_back("%from", OUT), *_spread(OUT, "%from", "%row", 16)],
         [*states, load_back("%from", OWN_STATE), *_spread(OWN_STATE, "%from", "%step")],
         [*states, load_back("%from", STATES), *_spread(STATES, "%from", "%step")],
-        [f"add %common, $m11, {4 * ROWS}", *_spread(COMMON, "%common")],
+        [f"add %common, $m11, {4 * ROWS}", *to_frames("%common", COMMON, WORKER_WORDS)],
     ]
     for pair in range(3):
         parts.append(
@@ -194,7 +194,7 @@ def _workers() -> list[list[str]]:
     return [*parts, choice]
 
 
-def _spread(word: int, name: str, step: str = "", half: int = 0) -> list[str]:
+def _spread(word: int, name: str, step: str, half: int = 0) -> list[str]:
     """Into the frames of three pairs: a value that grows by `step` between pairs and by `half` in a pair."""
     lines = []
     for pair in range(3):
@@ -204,7 +204,7 @@ def _spread(word: int, name: str, step: str = "", half: int = 0) -> list[str]:
             to_frame(name, first),
             *([f"add {other}, {name}, {half}"] if half else []),
             to_frame(other, first + WORKER_WORDS),
-            *([f"add {name}, {name}, {step}"] if step and pair < 2 else []),
+            *([f"add {name}, {name}, {step}"] if pair < 2 else []),
         ]
     return lines
 

@@ -30,7 +30,7 @@ from .grid import PANELS, ROWS, THIRD
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import SIXTH
-from .supervisor import call_cycles, launch, to_frame
+from .supervisor import call_cycles, launch, to_frame, to_frames
 from .text import bundle, from_frame, section, worker
 
 SYMBOL = "normalise_f16"
@@ -211,12 +211,11 @@ _ROW = [*_ROW_STATISTICS, *_all_panels(_PANEL, _LAST_PANEL), bundle("brnzdec $m3
 _FEW = [*_FEW_START, *_FEW_STATISTICS, *_all_panels(_FEW_PANEL, _FEW_LAST_PANEL)]
 
 
-def _each(word: int, register: str, steps: tuple[str, ...] = ()) -> list[str]:
+def _along(word: int, register: str, steps: tuple[str, ...]) -> list[str]:
     """Stores a register in all frames; before each but the first a step in turn is added."""
     lines = [to_frame(register, word)]
     for index in range(1, 6):
-        if steps:
-            lines.append(f"add {register}, {register}, {steps[(index - 1) % len(steps)]}")
+        lines.append(f"add {register}, {register}, {steps[(index - 1) % len(steps)]}")
         lines.append(to_frame(register, index * WORDS + word))
     return lines
 
@@ -281,25 +280,25 @@ def supervisor(label: str, few_label: str | None = None) -> tuple[str, ...]:
         few = ["setzi $m1, 0", "setzi $m8, 0"]
     return (
         f"add $m11, $m11, -{FRAME_BYTES}",
-        *_each(INVERSE, "$m8"),
-        *_each(EPSILON, "$m9"),
+        *to_frames("$m8", INVERSE, WORDS),
+        *to_frames("$m9", EPSILON, WORDS),
         "shr $m0, $m6, 16",
         "shl $m6, $m6, 16",
         "shr $m6, $m6, 16",
         *few,
         "shl $m9, $m1, 4",
         "sub $m9, 32, $m9",
-        *_each(X, "$m3", ("$m9",)),
-        *_each(OUT, "$m2", ("$m9",)),
+        *_along(X, "$m3", ("$m9",)),
+        *_along(OUT, "$m2", ("$m9",)),
         "shl $m2, $m1, 3",
         "sub $m2, 8, $m2",
         "shl $m3, $m8, 3",
         "sub $m3, 8, $m3",
-        *_each(SUMS, "$m4", ("$m2", "$m3")),
+        *_along(SUMS, "$m4", ("$m2", "$m3")),
         "shl $m2, $m1, 4",
         "shl $m3, $m8, 6",
         "sub $m3, $m3, $m2",
-        *_each(AFFINE, "$m5", ("$m2", "$m3")),
+        *_along(AFFINE, "$m5", ("$m2", "$m3")),
         *_counts(),
         f"setzi $m9, {label}",
         *([f"setzi $m3, {few_label}", "movnz $m9, $m1, $m3"] if few_label else []),

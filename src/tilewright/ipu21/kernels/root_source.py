@@ -21,7 +21,7 @@ from .root_frame import (
     SHARE,
     Member,
 )
-from .supervisor import call_cycles, launch, load_back, to_frame
+from .supervisor import call_cycles, launch, load_back, to_frame, to_frames
 from .text import section
 
 INTERLEAVED_SHIFT = 19
@@ -33,11 +33,6 @@ def is_wide(own: int, remote: int, own_stride: int, remote_stride: int, remote_c
     remote = remote if remote_count else own
     aligned = (own | remote | own_stride | remote_stride) % 16 == 0
     return aligned and own >= REGION1_BASE and remote >= REGION1_BASE
-
-
-def _all(member: Member, register: str, word: int) -> list[str]:
-    """Store what is the same for all workers."""
-    return [to_frame(register, index * member.words + word) for index in range(6)]
 
 
 def _pointers(member: Member, word: int, along: str, more: str) -> list[str]:
@@ -68,7 +63,7 @@ def _way(member: Member) -> list[str]:
         to_frame("$m0", PARTIALS),
         "mul $m1, $m9, $m0",
         "sub $m1, 32, $m1",
-        *_all(member, "$m1", BACK),
+        *to_frames("$m1", BACK, member.words),
         "shl $m8, $m8, 12",
         "shr $m8, $m8, 12",
         # Wide: both in region 1, and no lowest four bits. Without remote partials, own decides.
@@ -87,7 +82,7 @@ def _way(member: Member) -> list[str]:
         "shrs $m1, $m1, 3",
         "shrs $m9, $m9, 4",
         "movnz $m1, $m0, $m9",
-        *_all(member, "$m1", ALONG),
+        *to_frames("$m1", ALONG, member.words),
         "setzi $m9, .Lroot_plain",
         "setzi $m1, .Lroot_wide",
         "movnz $m9, $m0, $m1",
@@ -186,7 +181,7 @@ def _supervisor(member: Member) -> tuple[str, ...]:
         "shl $m6, $m6, 16",
         load_back("$m3", PARTIALS),
         "or $m3, $m3, $m6",
-        *_all(member, "$m3", PARTIALS),
+        *to_frames("$m3", PARTIALS, member.words),
         f"shl $m3, $m0, {member.row_shift}",
         "sub $m8, $m8, $m3",
         "mov $m4, $m7",

@@ -29,7 +29,7 @@ from .launch import SIXTH
 from .softmax_full_source import full
 from .softmax_narrow_source import narrow
 from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE, WORDS
-from .supervisor import call_cycles, launch, schedule, to_frame
+from .supervisor import call_cycles, launch, schedule, to_frame, to_frames
 from .text import bundle, count_instructions, from_frame, section, worker
 
 WHOLE, TAIL, ZEROS = 5, 6, 7
@@ -209,10 +209,9 @@ def _worker(symbol: str, causal: bool) -> list[str]:
 @cache
 def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
     """From the arguments to the workers' end."""
-    frames = range(0, WORDS * WORKER_SLOTS, WORDS)
     if causal:
         choice = [f"setzi $m9, .L{symbol}_worker"]
-        common = {VALID: "%valid", PANELS: "%panels"}
+        common = [("%valid", VALID), ("%panels", PANELS)]
     else:
         choice = [
             f"setzi $m9, .L{symbol}_worker",
@@ -237,23 +236,23 @@ def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
             f"add %back, %back, {32 * WORKER_SLOTS}",
             "movnz %zeros, %all, %back",
         ]
-        common = {WHOLE: "%whole", TAIL: "%tail", ZEROS: "%zeros"}
+        common = [("%whole", WHOLE), ("%tail", TAIL), ("%zeros", ZEROS)]
     lines = [
         f"add $m11, $m11, -{FRAME_BYTES}",
         "shr %panels, %shape, 16",
         *choice,
-        *(to_frame(register, frame + word) for word, register in common.items() for frame in frames),
+        *(line for register, word in common for line in to_frames(register, word, WORDS)),
         "shl %rows, %shape, 16",
         "shr %jump, %rows, 14",
         "add %jump, %jump, -3",
-        *(to_frame("%jump", frame + JUMP) for frame in frames),
+        *to_frames("%jump", JUMP, WORDS),
         "shr %rows, %rows, 16",
         f"add %rows, %rows, {WORKER_SLOTS - 1}",
         *(["add %diagonal, %diagonal, 1"] if causal else []),
         f"setzi %sixth, {SIXTH}",
         f"setzi %table, .L{symbol}_table",
     ]
-    for number, frame in enumerate(frames):
+    for number, frame in enumerate(range(0, WORDS * WORKER_SLOTS, WORDS)):
         lines += [
             to_frame("%p", frame + PROBABILITIES),
             to_frame("%state", frame + STATE),

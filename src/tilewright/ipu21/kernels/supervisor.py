@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 
-from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, SUPERVISOR_BRANCH, SUPERVISOR_LATENCY
+from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, SUPERVISOR_BRANCH, SUPERVISOR_LATENCY, WORKER_SLOTS
 
 _REGISTER = re.compile(r"\$m\d+\b|%\w+")
 _PLACE = re.compile(r"^(?:ld|st)32 [^,]*, (\$m11, \$mzero, \d+)$")
@@ -42,9 +42,22 @@ def load_back(register: str, word: int) -> str:
     return f"ld32 {register}, $m11, $mzero, {word}"
 
 
-def launch(frame_bytes: int, base: int = 0) -> tuple[str, ...]:
-    """Run the worker code at $m9 on the frame, from its word `base` on; drop the frame and return."""
-    return (f"runall $m9, $m11, {base}", f"add $m11, $m11, {frame_bytes}", "sync 2", "br $m10")
+def to_frames(register: str, word: int, words: int) -> list[str]:
+    """Store a word that is the same in all six workers' frames, which follow each other in that at $m11.
+
+    Args:
+        words: of a worker's frame.
+    """
+    return [to_frame(register, worker * words + word) for worker in range(WORKER_SLOTS)]
+
+
+def launch(frame_bytes: int, words: int = 0) -> tuple[str, ...]:
+    """Run the worker code at $m9, drop the frame and return.
+
+    Args:
+        words: of a worker's frame, see `to_frames`; 0 if all workers share one.
+    """
+    return (f"runall $m9, $m11, {words}", f"add $m11, $m11, {frame_bytes}", "sync 2", "br $m10")
 
 
 def schedule(

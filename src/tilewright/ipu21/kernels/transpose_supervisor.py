@@ -6,7 +6,7 @@ from functools import cache
 
 from ..machine.timing import WORKER_SLOTS
 from .launch import SIXTH
-from .supervisor import launch, load_back, schedule, to_frame
+from .supervisor import launch, load_back, schedule, to_frame, to_frames
 from .transpose_source import (
     BLOCK_SHIFT,
     COLUMN_TILES,
@@ -199,7 +199,7 @@ def _line_places() -> list[list[str]]:
             "add %whole, %whole, 1",
             "mul %whole, %whole, 3",
             "mul %step, %step, %whole",
-            *(to_frame("%step", number * LINE_WORDS + step_word) for number in range(WORKER_SLOTS)),
+            *to_frames("%step", step_word, LINE_WORDS),
             load_back("%first", start),
         ]
         for number in range(WORKER_SLOTS):
@@ -221,7 +221,7 @@ def _line_strides() -> list[str]:
     return [
         f"setzi %strides, {STRIDES & 0xFFFFF:#x}",
         f"or %strides, %strides, {STRIDES & 0xFFF00000:#x}",
-        *(to_frame("%strides", number * LINE_WORDS + LINE_STRIDES) for number in range(WORKER_SLOTS)),
+        *to_frames("%strides", LINE_STRIDES, LINE_WORDS),
     ]
 
 

@@ -104,13 +104,13 @@ def _bare(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
 
 
-def run_control(assembler: Assembler, word: str, text: str, start: int, statement: Statement) -> bool:
-    """Carry out a control directive; False if `word` is none. Raises SourceFault."""
+def run_control(assembler: Assembler, word: str, text: str, start: int, statement: Statement) -> None:
+    """Carry out a control directive. Raises SourceFault."""
     conditions = assembler.conditions
     if word in CONDITIONS:
         if not conditions.active:
             conditions.open_inactive(statement)
-            return True
+            return
         try:
             holds = condition_of(assembler, word, text, start)
         except SourceFault:
@@ -118,16 +118,14 @@ def run_control(assembler: Assembler, word: str, text: str, start: int, statemen
             conditions.open_inactive(statement)
             raise
         conditions.open(statement, holds)
-        return True
-    if word in BRANCHES:
+    elif word in BRANCHES:
         if word == ".else":
             conditions.otherwise()
         elif word == ".endif":
             conditions.close()
         else:
             conditions.elseif(conditions.wants_elseif and condition_of(assembler, ".if", text, start))
-        return True
-    if word in COLLECTORS:
+    elif word in COLLECTORS:
         openers, closers = COLLECTORS[word]
         body = assembler.collect(statement, word, openers, closers)
         if conditions.active:
@@ -135,21 +133,20 @@ def run_control(assembler: Assembler, word: str, text: str, start: int, statemen
                 _define(assembler, text, start, body)
             else:
                 _repeat(assembler, word, text, start, body, statement)
-        return True
-    if not conditions.active:
-        return True
-    if word in _ENDS:
-        raise SourceFault(f"`{word}` without `{_ENDS[word]}`")
-    if word == ".exitm":
-        assembler.leave_macro()
-        return True
-    if word == ".purgem":
-        name = text[start:].strip()
-        if assembler.macros.pop(name, None) is None:
-            raise SourceFault(f"there is no macro {name}", start)
-        assembler.calls_of.pop(name, None)
-        return True
-    return False
+    elif conditions.active:
+        if word in _ENDS:
+            raise SourceFault(f"`{word}` without `{_ENDS[word]}`")
+        if word == ".exitm":
+            assembler.leave_macro()
+        else:
+            _purge(assembler, text[start:].strip(), start)
+
+
+def _purge(assembler: Assembler, name: str, start: int) -> None:
+    """Forget a macro: `.purgem`."""
+    if assembler.macros.pop(name, None) is None:
+        raise SourceFault(f"there is no macro {name}", start)
+    assembler.calls_of.pop(name, None)
 
 
 def _define(assembler: Assembler, text: str, start: int, body: list[Statement]) -> None:

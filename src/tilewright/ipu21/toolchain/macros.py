@@ -67,24 +67,24 @@ def parse_parameters(text: str, start: int, evaluate: Evaluate | None = None) ->
     return tuple(parameters)
 
 
+def _after_blanks(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
 def _argument(text: str, start: int, evaluate: Evaluate | None = None) -> tuple[str, int]:
     """One argument from `start`, up to a comma or a blank that separates. Returns it and the position behind
     it.
     """
-    position, length = start, len(text)
-    while position < length and text[position].isspace():
-        position += 1
-    begin = position
+    begin = position = _after_blanks(text, start)
+    length = len(text)
     if evaluate is not None:
         named = _NAMED.match(text, begin)
-        value = begin if named is None else named.end()
-        while value < length and text[value].isspace():
-            value += 1
+        value = begin if named is None else _after_blanks(text, named.end())
         if value < length and text[value] in "<'%":
             found, position = _alternate_argument(text, value, evaluate)
-            while position < length and text[position].isspace():
-                position += 1
-            return text[begin:value] + found, position
+            return text[begin:value] + found, _after_blanks(text, position)
     depth = 0
     quoted = False
     while position < length:
@@ -103,9 +103,7 @@ def _argument(text: str, start: int, evaluate: Evaluate | None = None) -> tuple[
         elif depth == 0 and character == ",":
             break
         elif depth == 0 and character.isspace():
-            after = position
-            while after < length and text[after].isspace():
-                after += 1
+            after = _after_blanks(text, position)
             before = text[position - 1] if position > begin else ""
             if after >= length or text[after] == ",":
                 return _unquoted(text[begin:position]), after
@@ -248,13 +246,14 @@ def expand(
     statements: list[Statement] = []
     faults: list[CutFault] = []
     for statement in body:
-        if call.fresh is None and "\\" not in statement.text:
+        if call.fresh is not None:
+            locals_ = _LOCAL.fullmatch(statement.text)
+            if locals_ is not None:
+                replacements.update({name.strip(): call.fresh() for name in locals_.group(1).split(",")})
+                pattern = _alternate_use(replacements)
+                continue
+        elif "\\" not in statement.text:
             statements.append(Statement(statement.text, statement.line, statement.column, expansion))
-            continue
-        named = _LOCAL.fullmatch(statement.text) if call.fresh is not None else None
-        if named is not None and call.fresh is not None:
-            replacements.update({name.strip(): call.fresh() for name in named.group(1).split(",")})
-            pattern = _alternate_use(replacements)
             continue
         cut, wrong = cut_statements(
             pattern.sub(replace, statement.text),

@@ -27,13 +27,12 @@ from ...arithmetic import ceil_div
 from ..machine.memory import REGION1_BASE
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from .add import reference as add_reference
+from .grid import THIRD
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import RETURN
 from .text import bundle, section, worker
 
-_THIRD = 21846
-"""n * _THIRD >> 16 == n // 3 for n < 32768."""
 _INTERLEAVED_SHIFT = 19
 """Bit set in all addresses of region 1 and in none below."""
 
@@ -62,7 +61,7 @@ _SHARE_GROUPS = (
     "sub $m5, $m5, $m0",
     "add $m5, $m5, -1",
     "brneg $m5, .Ladd_row_exit",
-    f"mul $m5, $m5, {_THIRD}",
+    f"mul $m5, $m5, {THIRD}",
     "shr $m5, $m5, 16",
     f"ld32 $m1, $mvertex_base, $mzero, {_ROWS}",
     f"ld32 $m6, $mvertex_base, $mzero, {_GROUP}",
@@ -161,8 +160,8 @@ def _source() -> str:
             f"add $m9, $m11, -{_FRAME_BYTES}",
             "shl $m7, $m5, 5",
             "and $m8, $m2, $m3",
-            f"mul $m0, $m0, {_THIRD}",
-            f"mul $m1, $m1, {_THIRD}",
+            f"mul $m0, $m0, {THIRD}",
+            f"mul $m1, $m1, {THIRD}",
             f"st32 $m2, $m9, $mzero, {_OUT}",
             "xor $m2, $m2, $m3",
             f"st32 $m3, $m9, $mzero, {_IN}",

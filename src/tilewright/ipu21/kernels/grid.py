@@ -48,27 +48,30 @@ def busiest(rows: Any, panels: Any, panel: Any, row: Any, first: Any = 0) -> Any
     return slots
 
 
+def third(register: str, count: str, more: int) -> list[str]:
+    """floor((count + more) / 3) from a register to another one or the same."""
+    return [
+        f"add {register}, {count}, {more}",
+        f"mul {register}, {register}, {THIRD}",
+        f"shr {register}, {register}, 16",
+    ]
+
+
 def choose(rows: str, panels: str, chunk: str, panelwise: str, two: str, scratch: str) -> list[str]:
     """From the registers `rows` and `panels` to `two`, 1 if there are two panels, `panelwise`, 1 if otherwise
     the panels are to be shared, and `chunk` = ceil(rows / 3), or ceil(2 rows / 3) if there are two panels.
     """
     return [
-        f"add {panelwise}, {panels}, 2",
-        f"mul {panelwise}, {panelwise}, {THIRD}",
-        f"shr {panelwise}, {panelwise}, 16",
+        *third(panelwise, panels, 2),
         f"add {scratch}, {rows}, 1",
         f"mul {panelwise}, {panelwise}, {scratch}",
-        f"add {chunk}, {rows}, 2",
-        f"mul {chunk}, {chunk}, {THIRD}",
-        f"shr {chunk}, {chunk}, 16",
+        *third(chunk, rows, 2),
         f"add {scratch}, {chunk}, 1",
         f"mul {scratch}, {scratch}, {panels}",
         f"cmpult {panelwise}, {panelwise}, {scratch}",
         f"cmpeq {two}, {panels}, 2",
         f"andc {panelwise}, {panelwise}, {two}",
         f"shl {scratch}, {rows}, 1",
-        f"add {scratch}, {scratch}, 2",
-        f"mul {scratch}, {scratch}, {THIRD}",
-        f"shr {scratch}, {scratch}, 16",
+        *third(scratch, scratch, 2),
         f"movnz {chunk}, {two}, {scratch}",
     ]

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
-from .grid import PANELS, ROWS, THIRD
+from .grid import PANELS, ROWS, third
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import SIXTH
@@ -240,9 +240,7 @@ def _counts() -> list[str]:
     for index in range(6):
         frame, pair = index * WORDS, index // 2
         lines += [
-            f"add $m3, $m0, {2 - pair}",
-            f"mul $m3, $m3, {THIRD}",
-            "shr $m3, $m3, 16",
+            *third("$m3", "$m0", 2 - pair),
             "mov $m4, $m0",
             "movnz $m4, $m8, $m3",
             "add $m4, $m4, -1",

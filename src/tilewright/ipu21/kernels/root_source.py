@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from ..machine.memory import REGION1_BASE
-from .grid import THIRD, choose
+from .grid import choose, third
 from .root_frame import (
     ALONG,
     BACK,
@@ -117,9 +117,7 @@ def _shares(member: Member, two: int, kept: int) -> list[str]:
             *(to_frame("$m6", frame + JUMP) for frame in (first, second)),
             "add $m6, $m6, $m8",
             *(to_frame("$m6", frame + OWN_JUMP) for frame in (first, second)),
-            f"add $m6, $m1, {2 - pair}",
-            f"mul $m6, $m6, {THIRD}",
-            "shr $m6, $m6, 16",
+            *third("$m6", "$m1", 2 - pair),
             "movnz $m6, $m2, $m1",
             *([] if pair == 1 else [load_back("$m9", two), "sub $m6, $m6, $m9"]),
             "add $m6, $m6, -1",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from ..machine.timing import WORKER_SLOTS
-from .grid import PANELS, ROWS, THIRD
+from .grid import PANELS, ROWS, third
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .supervisor import call_cycles, launch, to_frame
@@ -83,9 +83,7 @@ def _supervisor() -> tuple[str, ...]:
     for index in range(6):
         frame, pair, square = index * _WORDS, index // 2, index % 2
         lines += [
-            f"add $m6, $m4, {2 - pair}",
-            f"mul $m6, $m6, {THIRD}",
-            "shr $m6, $m6, 16",
+            *third("$m6", "$m4", 2 - pair),
             "add $m6, $m6, -1",
             "mul $m6, $m6, 24",
             to_frame("$m6", frame + _LAST),

@@ -151,13 +151,14 @@ class _Run:
             self.clock += SUPERVISOR_BRANCH
             self.reached.stop = None
             return []
-        done = (
-            self._memory(instruction)
-            if form.mnemonic in ("ld32", "st32")
-            else self._put(operands)
-            if form.mnemonic == "put"
-            else self._compute(instruction)
-        )
+        if form.mnemonic == "ld32":
+            done = self._load(instruction)
+        elif form.mnemonic == "st32":
+            done = self._store(instruction)
+        elif form.mnemonic == "put":
+            done = self._put(operands)
+        else:
+            done = self._compute(instruction)
         if not done:
             return None
         self.pc += 4
@@ -207,48 +208,52 @@ class _Run:
         self._set(operands[0], function(*known) & WORD)
         return True
 
-    def _memory(self, instruction: Instruction) -> bool:
-        register, *place = instruction.operands
-        if instruction.form.operands[0].kind != "mreg":
-            return False
-        parts = [self._value(*item) for item in zip(instruction.form.operands[1:], place, strict=True)]
-        known = [part for part in parts if part is not None]
-        if len(known) < 3:
-            return False
-        address = (known[0] + known[1] + np.uint64(4) * known[2]) & WORD
-        if (address != address[0]).any():
-            # Calls may look into different tables, but all frames lie at the same place.
-            places = address.tolist()
-            if instruction.form.mnemonic == "st32" or not all(map(self.code.holds, places)):
-                return False
-            self._issue(instruction)
-            self._set(register, np.array([self.code.word(place) for place in places], dtype=np.uint64))
-            return True
-        where = int(address[0])
-        offset = where - self.stack
+    def _address(self, instruction: Instruction) -> Values | None:
+        """Where an access by an M register goes, from all operands behind it; None if that is not known."""
+        operands = list(zip(instruction.form.operands, instruction.operands, strict=True))
+        if operands[0][0].kind != "mreg":
+            return None
+        base, delta, offset = (self._value(*item) for item in operands[1:])
+        if base is None or delta is None or offset is None:
+            return None
+        return (base + delta + np.uint64(4) * offset) & WORD
+
+    def _in_frame(self, address: Values) -> int | None:
+        """Offset from the stack pointer, if it is that of one word of every call's frame."""
+        offset = int(address[0]) - self.stack
         inside = -STACK_BYTES <= offset < 0 and offset % 4 == 0
-        if instruction.form.mnemonic == "st32":
-            value = self._value(instruction.form.operands[0], register)
-            if not inside or (value is None and register not in self.reached.returns):
-                return False
-            self._issue(instruction)
-            self.reached.return_words.discard(offset)
-            self.reached.frame.pop(offset, None)
-            if value is None:
-                self.reached.return_words.add(offset)
-            else:
-                self.reached.frame[offset] = value
-            return True
-        if inside and offset in self.reached.return_words:
-            self._issue(instruction)
-            self._set(register, None)
-            return True
-        if inside and offset in self.reached.frame:
-            loaded = self.reached.frame[offset]
-        elif self.code.holds(where):
-            loaded = np.full(len(self.reached.calls), self.code.word(where), dtype=np.uint64)
-        else:
+        return offset if inside and (address == address[0]).all() else None
+
+    def _store(self, instruction: Instruction) -> bool:
+        register, address = instruction.operands[0], self._address(instruction)
+        offset = self._in_frame(address) if address is not None else None
+        value = self._value(instruction.form.operands[0], register)
+        if offset is None or (value is None and register not in self.reached.returns):
             return False
+        self._issue(instruction)
+        self.reached.return_words.discard(offset)
+        self.reached.frame.pop(offset, None)
+        if value is None:
+            self.reached.return_words.add(offset)
+        else:
+            self.reached.frame[offset] = value
+        return True
+
+    def _load(self, instruction: Instruction) -> bool:
+        register, address = instruction.operands[0], self._address(instruction)
+        if address is None:
+            return False
+        offset = self._in_frame(address)
+        if offset in self.reached.return_words:
+            loaded = None
+        elif offset in self.reached.frame:
+            loaded = self.reached.frame[offset]
+        else:
+            # Out of the code; each call may look into a table of its own.
+            places = address.tolist()
+            if not all(map(self.code.holds, places)):
+                return False
+            loaded = np.array([self.code.word(place) for place in places], dtype=np.uint64)
         self._issue(instruction)
         self._set(register, loaded)
         return True
@@ -267,13 +272,10 @@ class _Run:
     def _branch(self, instruction: Instruction) -> list[_Run] | None:
         operands = instruction.operands
         target = operands[-1]
-        if instruction.form.mnemonic == "bri":
-            taken = np.ones(len(self.reached.calls), dtype=bool)
-        else:
-            value = self._value(instruction.form.operands[0], operands[0])
-            if value is None:
-                return None
-            taken = BRANCHES[instruction.form.mnemonic](value)
+        value = self._value(instruction.form.operands[0], operands[0])
+        if value is None:
+            return None
+        taken = BRANCHES[instruction.form.mnemonic](value)
         self._wait(instruction)
         if taken.all() or not taken.any():
             self._go(bool(taken[0]), target)
@@ -371,4 +373,4 @@ BRANCHES: dict[str, Callable[[Values], NDArray[np.bool_]]] = {
     "brneg": lambda value: value >= _SIGN,
     "brpos": lambda value: value < _SIGN,
 }
-"""When branches are taken."""
+"""When branches are taken, by their first operand; `bri` has only its target."""

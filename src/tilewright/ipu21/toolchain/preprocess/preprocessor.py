@@ -42,6 +42,9 @@ _NEEDED = re.compile(
     re.MULTILINE,
 )
 
+_PLACES = ("__LINE__", "__FILE__")
+"""Macros that mean something else on every line."""
+
 Reader = Callable[[Path], bytes]
 
 
@@ -201,18 +204,19 @@ class _File:
     def _text(self, line: LogicalLine, index: int) -> int:
         """A line of assembly; returns the index of the next line to read."""
         tokens = _without_comment(tokenise(line.text))
+        macros = self._state.macros
+        names = [token.text for token in tokens if token.kind == "name"]
+        if not any(name in macros or name in _PLACES for name in names):
+            self._emit(line.text, line)
+            return index
+        self._place(line)
         last = index
-        while needs_more(tokens, self._state.macros) and last < len(self._lines) and last - index < 1000:
+        while needs_more(tokens, macros) and last < len(self._lines) and last - index < 1000:
             tokens += [
                 token._replace(blank=True) for token in _without_comment(tokenise(self._lines[last].text))
             ]
             last += 1
         indent = line.text[: len(line.text) - len(line.text.lstrip())]
-        macros = self._state.macros
-        self._place(line)
-        if not any(token.kind == "name" and token.text in macros for token in tokens):
-            self._emit(line.text, line)
-            return index
         self._emit(indent + spell(expand(tokens, macros)).lstrip(), line)
         for skipped in self._lines[index:last]:
             self._emit("", skipped)
@@ -221,10 +225,8 @@ class _File:
     def _place(self, line: LogicalLine) -> None:
         """Let `__LINE__` and `__FILE__` stand for this line."""
         name, change = self._stated
-        for macro, token in (
-            ("__LINE__", Token("number", str(line.number + change))),
-            ("__FILE__", Token("string", f'"{name}"')),
-        ):
+        tokens = Token("number", str(line.number + change)), Token("string", f'"{name}"')
+        for macro, token in zip(_PLACES, tokens, strict=True):
             self._state.macros[macro] = Macro(macro, None, (token,))
 
     def _directive(self, word: str, rest: str, line: LogicalLine) -> None:

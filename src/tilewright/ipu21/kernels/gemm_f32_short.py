@@ -23,7 +23,7 @@ from functools import cache
 from .gemm_f32_rounds import RESULT, ROW_BYTES, amp, fill, partial_pair, push, x_of
 from .gemm_frame import ADD, CHUNK_ROWS, ROW, ZERO, from_block, share_lines, source_line
 from .gemm_stream import COLUMN, FIRST_GROUP, NEXT_GROUP, REPEATS
-from .text import bundle, worker
+from .text import bundle, routine, worker
 
 FIRST_STEP = 24
 """Bytes from input word 1 of an even K group to the odd one beside it."""
@@ -205,6 +205,5 @@ def short_routines(mode: str) -> list[str]:
     first = panel_lines(SinglePanel(mode, True))
     lines = worker(f".Lgemm_f32_start_{mode}", [*start_lines(mode), *first])
     for last in (False, True):
-        label, *body = panel_lines(SinglePanel(mode, False, last))
-        lines += worker(label.removesuffix(":"), body)
+        lines += routine(panel_lines(SinglePanel(mode, False, last)))
     return lines

@@ -15,7 +15,7 @@ from .gemm_prologue import INNER_MASK, both, stream_frame
 from .gemm_source import Family, family_source
 from .gemm_tables import TABLE_BYTES
 from .supervisor import to_frame
-from .text import worker
+from .text import routine
 
 SYMBOLS = {ZERO: "gemm_f32", ROW: "gemm_row_f32", ADD: "gemm_add_f32"}
 STREAM_CHUNK_ROWS = 384
@@ -134,28 +134,24 @@ def _tables(mode: str) -> list[str]:
     return words
 
 
-def _routine(lines: list[str]) -> list[str]:
-    return worker(lines[0].removesuffix(":"), lines[1:])
-
-
 def _routines(mode: str) -> list[str]:
     """All worker routines that only this start mode uses."""
     panels = [*_openings(mode), StreamPanel(mode, first=True), StreamPanel(mode, last=True)]
     return [
-        *(line for panel in panels for line in _routine(panel_lines(panel))),
-        *(line for lone in (False, True) for line in _routine(opening_lines(mode, lone))),
-        *_routine(few_lines(FewPanel(mode, FIRST))),
-        *_routine(few_lines(FewPanel(mode, MIDDLE, LAST))),
+        *(line for panel in panels for line in routine(panel_lines(panel))),
+        *(line for lone in (False, True) for line in routine(opening_lines(mode, lone))),
+        *routine(few_lines(FewPanel(mode, FIRST))),
+        *routine(few_lines(FewPanel(mode, MIDDLE, LAST))),
     ]
 
 
 def _shared() -> list[str]:
     """The worker routines that do not see where sums start."""
     return [
-        *_routine(panel_lines(StreamPanel())),
-        *_routine(panel_lines(StreamPanel(last=True, final=True))),
-        *_routine(few_lines(FewPanel())),
-        *_routine(few_lines(FewPanel(ZERO, MIDDLE, FINAL))),
+        *routine(panel_lines(StreamPanel())),
+        *routine(panel_lines(StreamPanel(last=True, final=True))),
+        *routine(few_lines(FewPanel())),
+        *routine(few_lines(FewPanel(ZERO, MIDDLE, FINAL))),
     ]
 
 

@@ -9,7 +9,7 @@ from .gemm_few import FewPanel, Opening, few_lines, opening_lines
 from .gemm_frame import ADD, CHUNK_ROWS, ZERO
 from .gemm_short import ShortPanel, short_lines, short_start_lines
 from .gemm_stream import UNROLLED, Panel, panel_lines
-from .text import worker
+from .text import routine, worker
 
 STREAM_NEAR, STREAM, STREAM_ONLY, FEW, FEW_ONLY, FEW_LESS, FEW_LESS_ONLY, STREAM_UNROLLED = range(8)
 """The tables of a start mode, by what they are for. `ONLY`: one K group; `LESS`: workers may be without rows;
@@ -66,17 +66,17 @@ def mode_routines(mode: str) -> list[str]:
         first = replace(near, rows=rows)
         openings = [replace(first, opening=True, lone=lone) for lone in (False, True)]
         panels += [*openings, first, Panel(mode, last=True, rows=rows)]
-    lines = [line for panel in panels for line in _routine(panel_lines(panel))]
+    lines = [line for panel in panels for line in routine(panel_lines(panel))]
     for single in (False, True):
         for lone in (False, True):
-            lines += _routine(opening_lines(Opening(mode, single, lone)))
+            lines += routine(opening_lines(Opening(mode, single, lone)))
     for halves in (
         (few.FIRST, few.MIDDLE),
         (few.FIRST, few.LAST),
         (few.FIRST, few.FINAL),
         (few.MIDDLE, few.LAST),
     ):
-        lines += _routine(few_lines(FewPanel(mode, *halves)))
+        lines += routine(few_lines(FewPanel(mode, *halves)))
     return lines
 
 
@@ -88,9 +88,9 @@ def shared_routines() -> list[str]:
         panel for rows in UNROLLED for panel in (Panel(near=True, rows=rows), replace(final, rows=rows))
     ]
     return [
-        *(line for panel in panels for line in _routine(panel_lines(panel))),
-        *_routine(few_lines(FewPanel())),
-        *_routine(few_lines(FewPanel(ZERO, few.MIDDLE, few.FINAL))),
+        *(line for panel in panels for line in routine(panel_lines(panel))),
+        *routine(few_lines(FewPanel())),
+        *routine(few_lines(FewPanel(ZERO, few.MIDDLE, few.FINAL))),
     ]
 
 
@@ -120,13 +120,9 @@ def short_routines(mode: str) -> list[str]:
             first = short_lines(ShortPanel(mode, True, single, is_few))
             lines += worker(_short_start(mode, is_few, single), [*short_start_lines(mode, is_few), *first])
         for last in (False, True):
-            lines += _routine(short_lines(ShortPanel(mode, False, last, is_few)))
+            lines += routine(short_lines(ShortPanel(mode, False, last, is_few)))
     return lines
 
 
 def _short_start(mode: str, is_few: bool, single: bool) -> str:
     return f".Lgemm_short_start_{mode}{'_few' if is_few else ''}{'_single' if single else ''}"
-
-
-def _routine(lines: list[str]) -> list[str]:
-    return worker(lines[0].removesuffix(":"), lines[1:])

@@ -23,7 +23,7 @@ from .grid import PANELS, ROWS, third
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .supervisor import call_cycles, launch, to_frame
-from .text import bundle, from_frame, section, worker
+from .text import bundle, from_frame, routine, section, worker
 
 SYMBOL = "row_sums_f16"
 
@@ -104,7 +104,7 @@ def _supervisor() -> tuple[str, ...]:
 def _source() -> str:
     ends = [".Lrow_sums_exit:", "exitz $m15"]
     lines = worker(".Lrow_sums", [*_BEGIN, *_SUMS, *ends])
-    return section(SYMBOL, [*_supervisor(), *lines, *worker(_SQUARES[0][:-1], [*_SQUARES[1:], "exitz $m15"])])
+    return section(SYMBOL, [*_supervisor(), *lines, *routine([*_SQUARES, "exitz $m15"])])
 
 
 def cycles(rows: Any, panels: Any, x_stride: Any = 0) -> Any:

@@ -40,6 +40,12 @@ def count_instructions(lines: Iterable[str]) -> int:
     return sum(not line.endswith(":") for line in lines)
 
 
+def routine(lines: Iterable[str]) -> list[str]:
+    """`worker` for code that begins with its label."""
+    label, *body = lines
+    return worker(label.removesuffix(":"), body)
+
+
 def worker(label: str, lines: Iterable[str]) -> list[str]:
     """Worker code placed so that the body of its first `rpt` is 8-byte aligned, without a padding slot."""
     body = list(lines)

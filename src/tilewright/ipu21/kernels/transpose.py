@@ -22,7 +22,7 @@ from ..machine.timing import WORKER_SLOTS
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .supervisor import call_cycles
-from .text import section
+from .text import section, worker
 from .transpose_source import (
     BLOCK_SHIFT,
     FEW,
@@ -59,10 +59,7 @@ def _source() -> str:
             *turns_worker(".Ltranspose_whole", False, True),
             *turns_worker(".Ltranspose_halves", True, True),
             *turns_worker(".Ltranspose_plain", True, False),
-            ".balign 8",
-            ".Ltranspose_few:",
-            *FEW_START,
-            *(line for part in range(3) for line in few_code(part)),
+            *worker(".Ltranspose_few", [*FEW_START, *(line for part in range(3) for line in few_code(part))]),
             ".Ltranspose_exit:",
             "exitz $m15",
         ],

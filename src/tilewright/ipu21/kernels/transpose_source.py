@@ -39,16 +39,19 @@ def _columns(paced: bool) -> list[str]:
     """Sixteen rows of four columns: four blocks, from the third slot of the first to that of the next."""
     lines = []
     for block in range(4):
-        # (load, its step; stored column, its step; work)
-        slots = (
-            ("$a4:5", "f1", "$a6:7", "f1", _TAKE_SECOND),
-            ("$a6:7", "f3" if block == 2 else "f1", "$a6:7", "f1", _ENTER_FIRST),
-            ("$a0:1", "f1", "$a2:3", "f1", _ENTER_SECOND),
-            ("$a2:3", "f1", "$a6:7", "one" if block == 3 else "f2", _TAKE_FIRST),
-        )
-        for load, load_step, store, store_step, work in slots:
+        for load, load_step, store, store_step, work in _block(block):
             lines += _slot(paced, load, load_step, store, store_step, work)
     return lines
+
+
+def _block(block: int) -> tuple[tuple[str, str, str, str, str], ...]:
+    """(load, its step; stored column, its step; work) of a block's four rows; blocks count down a tile."""
+    return (
+        ("$a4:5", "f1", "$a6:7", "f1", _TAKE_SECOND),
+        ("$a6:7", "f3" if block % 4 == 2 else "f1", "$a6:7", "f1", _ENTER_FIRST),
+        ("$a0:1", "f1", "$a2:3", "f1", _ENTER_SECOND),
+        ("$a2:3", "f1", "$a6:7", "one" if block % 4 == 3 else "f2", _TAKE_FIRST),
+    )
 
 
 _WORDS = {"one": 1, "f1": 4, "f2": -11, "f3": -59}
@@ -189,13 +192,7 @@ def few_code(part: int) -> list[str]:
         lines.append(bundle(f"ld64step $a{pair}:{pair + 1}, $mzero, $m0+=, {step}", aux or "fnop"))
     lines.append("tapack $m10:11, $m0, $m0, $m1")
     for block in range(first, end):
-        slots = (
-            ("$a4:5", "f1", "$a6:7", "f1", _TAKE_SECOND),
-            ("$a6:7", "f3" if block % 4 == 2 else "f1", "$a6:7", "f1", _ENTER_FIRST),
-            ("$a0:1", "f1", "$a2:3", "f1", _ENTER_SECOND),
-            ("$a2:3", "f1", "$a6:7", "one" if block % 4 == 3 else "f2", _TAKE_FIRST),
-        )
-        for index, (load, load_step, store, store_step, work_here) in enumerate(slots):
+        for index, (load, load_step, store, store_step, work_here) in enumerate(_block(block)):
             if block + 1 + index // 2 < end:
                 lines += _slot(True, load, load_step, store, store_step, work_here)
             else:

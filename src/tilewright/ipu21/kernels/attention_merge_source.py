@@ -78,7 +78,7 @@ SCALE = [
     bundle("st32step $a7, $mzero, $m10+=, 1", "f16v2tof32 $a4:5, $a0"),
 ]
 """Two weights over the sum; what follows the loop does the last two."""
-_WEIGHTS = f"add {{}}, $mworker_base, -{WEIGHT_BYTES - 4}"
+_WEIGHTS = f"add $m10, $mworker_base, -{WEIGHT_BYTES - 4}"
 _WEIGHT = "ldb16step $a4, $mworker_base, $m10+=, 1"
 _LEAST_SUM = "or $a3, $azero, 0x0d800000"
 """2^-100, against a zero sum."""
@@ -105,14 +105,14 @@ def row() -> list[str]:
         bundle("rpt $m8, 1"),
         *_ODD_PART,
         bundle(from_frame("$m8", PAIRS), "f32v2add $a4:5, $a6:B, $a0:1"),
-        bundle(_WEIGHTS.format("$m10")),
+        bundle(_WEIGHTS),
         bundle(f"rpt $m8, {len(PAIR) - 1}"),
         *PAIR,
         bundle(from_frame("$m2", OWN), "f32v2tof16 $a7, $a4:5"),
         bundle(from_frame("$m3", OTHERS), "f16v2exp $a7, $a7"),
         bundle("st32step $a7, $mzero, $m10+=, 1", "f16v2tof32 $a4:5, $a7"),
         bundle("st32 $a7, $m10, $mzero, 0", "f32v2mac $a2:3, $a4:5"),  # read, not used
-        bundle(_WEIGHTS.format("$m10"), "f32v2gina $a2:3, $azeros, 0"),
+        bundle(_WEIGHTS, "f32v2gina $a2:3, $azeros, 0"),
         bundle("ld32 $a0, $m10, $mzero, 0", "f32add $a2, $a2, $a3"),
         bundle("add $m2, $m2, $m0", _LEAST_SUM),
         bundle("add $m3, $m3, $m0", "f32max $a2, $a2, $a3"),
@@ -197,7 +197,7 @@ FEW_FIRST = [
 ]
 FEW_PAIRS = [
     bundle(_common("$m8", PAIRS), "f32v2add $a4:5, $a6:B, $a0:1"),
-    bundle(_WEIGHTS.format("$m10")),
+    bundle(_WEIGHTS),
     bundle(f"rpt $m8, {len(PAIR) - 1}"),
 ]
 """The first two parts."""
@@ -206,7 +206,7 @@ FEW_SUM = [
     bundle(from_frame("$m4", OUT), "f16v2exp $a7, $a7"),
     bundle("st32step $a7, $mzero, $m10+=, 1", "f16v2tof32 $a4:5, $a7"),
     bundle("st32 $a7, $m10, $mzero, 0", "f32v2mac $a2:3, $a4:5"),  # read, not used
-    bundle(_WEIGHTS.format("$m10"), "f32v2gina $a2:3, $azeros, 0"),
+    bundle(_WEIGHTS, "f32v2gina $a2:3, $azeros, 0"),
     bundle("ld32 $a0, $m10, $mzero, 0", "f32add $a2, $a2, $a3"),
     bundle("mov $m11, $m10", _LEAST_SUM),
     bundle(from_frame("$m3", OTHERS), "f32max $a2, $a2, $a3"),

@@ -11,7 +11,7 @@ from .gemm_f32_short import short_routines, short_tables
 from .gemm_f32_stream import StreamPanel, panel_lines
 from .gemm_few import FINAL, FIRST, LAST, MIDDLE
 from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, LARGER, ROW, SMALLER, ZERO
-from .gemm_prologue import INNER_MASK, both, stream_frame
+from .gemm_prologue import INNER_MASK, both, falling, repeats, stream_frame
 from .gemm_source import Family, family_source
 from .gemm_tables import TABLE_BYTES
 from .supervisor import to_frame
@@ -27,23 +27,15 @@ def _stream_frame() -> list[str]:
     return [
         "shl %wide, %q, 6",
         f"sub %step, {ROW_BYTES}, %wide",  # from behind the last row of an even K group to the first of odd
-        to_frame("%step", SMALLER + stream.STEP),
-        f"add %step_too, %step, -{ROW_BYTES}",
-        to_frame("%step_too", LARGER + stream.STEP),
+        *falling("%step", stream.STEP, ROW_BYTES),
         "add %column, $m1, $m1",
         *both("%column", stream.COLUMN),
         # Twice the step, and 64(R - 1).
         f"add %column, %column, -{ROW_BYTES}",
         "add %both, %step, %step",
         "add %both, %both, %column",
-        to_frame("%both", SMALLER + stream.BOTH_STEPS),
-        f"add %both_too, %both, -{2 * ROW_BYTES}",
-        to_frame("%both_too", LARGER + stream.BOTH_STEPS),
-        "add %repeats, %q, -2",
-        to_frame("%repeats", LARGER + stream.REPEATS),
-        "add %repeats_too, %q, -3",
-        "max %repeats_too, %repeats_too, $mzero",
-        to_frame("%repeats_too", SMALLER + stream.REPEATS),
+        *falling("%both", stream.BOTH_STEPS, 2 * ROW_BYTES),
+        *repeats(stream.REPEATS),
         "shl %words, %q, 3",
         f"sub %low, {1025 + (5 << 10)}, %words",  # f1 = 1 - 8n, f2 = 5
         "or %usual, %low, 0x100000",  # f3 = 1
@@ -82,8 +74,8 @@ def _few_frame() -> list[str]:
         "add %q_more, %q, 1",
         to_frame("%q", SMALLER + few.ROWS),
         to_frame("%q_more", LARGER + few.ROWS),
+        "max %done, %q, 1",  # a worker without rows does one, and stores nothing
     ]
-    lines.append("max %done, %q, 1")  # a worker without rows does one, and stores nothing
     for place, rows in ((LARGER, "%q_more"), (SMALLER, "%done")):
         lines += [
             f"shl %eight{place}, {rows}, 3",  # the words of C a worker does

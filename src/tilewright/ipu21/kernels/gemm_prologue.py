@@ -248,6 +248,26 @@ def both(register: str, word: int) -> list[str]:
     return [to_frame(register, place + word) for place in (LARGER, SMALLER)]
 
 
+def falling(register: str, word: int, less: int) -> list[str]:
+    """A word that is `less` smaller for one row more into both blocks, from its value for fewer rows."""
+    return [
+        to_frame(register, SMALLER + word),
+        f"add {register}_too, {register}, -{less}",
+        to_frame(f"{register}_too", LARGER + word),
+    ]
+
+
+def repeats(word: int, *, signed: bool = False) -> list[str]:
+    """n - 3 into both blocks; at least 0 unless `signed`."""
+    return [
+        "add %repeats, %q, -2",
+        to_frame("%repeats", LARGER + word),
+        "add %repeats_too, %q, -3",
+        *([] if signed else ["max %repeats_too, %repeats_too, $mzero"]),
+        to_frame("%repeats_too", SMALLER + word),
+    ]
+
+
 def stream_frame(*, unrolled: bool = False, signed_repeats: bool = False) -> list[str]:
     """What the workers of the float16 stream need, and $m0 = the table.
 
@@ -284,18 +304,10 @@ def stream_frame(*, unrolled: bool = False, signed_repeats: bool = False) -> lis
         *both("$m1", stream.COLUMN),
         "shl %fewer, %q, 5",
         "sub %next, $m1, %fewer",
-        to_frame("%next", SMALLER + stream.NEXT_GROUP),
-        "add %next_too, %next, -32",
-        to_frame("%next_too", LARGER + stream.NEXT_GROUP),
+        *falling("%next", stream.NEXT_GROUP, 32),
         "sub %back, %next, %all",
-        to_frame("%back", SMALLER + stream.FIRST_GROUP),
-        "add %back_too, %back, -32",
-        to_frame("%back_too", LARGER + stream.FIRST_GROUP),
-        "add %repeats, %q, -2",
-        to_frame("%repeats", LARGER + stream.REPEATS),
-        "add %repeats_too, %q, -3",
-        *([] if signed_repeats else ["max %repeats_too, %repeats_too, $mzero"]),
-        to_frame("%repeats_too", SMALLER + stream.REPEATS),
+        *falling("%back", stream.FIRST_GROUP, 32),
+        *repeats(stream.REPEATS, signed=signed_repeats),
         "shl %words, %q, 2",
         "sub %strides, 1025, %words",  # f1 = 1 - 4n
         "shr %onward, $m1, 3",

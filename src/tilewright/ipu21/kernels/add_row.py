@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...arithmetic import ceil_div
-from ..machine.memory import REGION1_BASE
+from ..machine.memory import REGION1_BASE, REGION1_SHIFT
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from .add import reference as add_reference
 from .grid import THIRD
@@ -33,8 +33,6 @@ from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import RETURN
 from .text import bundle, section, worker
 
-_INTERLEAVED_SHIFT = 19
-"""Bit set in all addresses of region 1 and in none below."""
 
 _CHUNK, _ROWS, _OUT, _IN, _ROW, _COLUMNS, _GROUP = range(7)
 _FRAME_BYTES = 32
@@ -165,7 +163,7 @@ def _source() -> str:
             f"st32 $m2, $m9, $mzero, {_OUT}",
             "xor $m2, $m2, $m3",
             f"st32 $m3, $m9, $mzero, {_IN}",
-            f"shr $m8, $m8, {_INTERLEAVED_SHIFT}",
+            f"shr $m8, $m8, {REGION1_SHIFT}",
             f"st32 $m4, $m9, $mzero, {_ROW}",
             "shr $m0, $m0, 16",
             "shr $m1, $m1, 16",

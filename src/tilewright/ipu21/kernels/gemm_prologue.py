@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..machine.memory import REGION1_SHIFT
 from . import gemm_few as few
 from . import gemm_stream as stream
 from .gemm_frame import (
@@ -41,8 +42,6 @@ from .gemm_stream import UNROLLED
 from .gemm_tables import FEW, FINAL_OF, LAST_OF, LONE_OF, MIDDLE_OF, OPENING_OF, STREAM_UNROLLED, TABLE_BYTES
 from .supervisor import load_back, schedule, to_frame
 
-INTERLEAVED_SHIFT = 19
-"""Bit set in all addresses of region 1 and in none below."""
 INNER_MASK = 0xFFF
 _FREE = ("$m2", "$m3", "$m4", "$m5", "$m6", "$m8", "$m9")
 _GIVEN = {"%q": "$m10", "%shape": "$m7"}
@@ -238,7 +237,7 @@ def _settle() -> list[str]:
         "add $m1, $m7, -2",
         "mov $m7, $m6",
         "add $m6, $m10, $m6",
-        f"shr $m5, $m10, {INTERLEAVED_SHIFT}",
+        f"shr $m5, $m10, {REGION1_SHIFT}",
         "add $m10, $m10, $m9",
     ]
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..machine.memory import REGION1_BASE
+from ..machine.memory import REGION1_BASE, REGION1_SHIFT
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE
 from .launch import SIXTH, frame_bytes, share_lines
 from .text import section, worker
 
 BLOCK_SHIFT = 15
-INTERLEAVED_SHIFT = 19
-"""Bit set in all addresses of region 1 and in none below."""
+"""Arrays are apart if they share no block of this size, which is an element of interleaved memory."""
 
 SUPERVISOR_CYCLES = {
     "interleaved": 40 + RUN_LAUNCH + RUN_RELEASE,
@@ -75,7 +74,7 @@ def paced_kernel(
             f"add $m11, $m11, -{frame}",
             f"add $m7, {load}, $m6",
             f"add $m6, {store}, $m6",
-            f"shr $m8, $m8, {INTERLEAVED_SHIFT}",
+            f"shr $m8, $m8, {REGION1_SHIFT}",
             "shr $m1, $m1, 3",
             "mul $m0, $m0, $m9",
             f"st32 {count}, $m11, $mzero, 1",

@@ -21,7 +21,7 @@ Worker registers:
 
 from __future__ import annotations
 
-from ..machine.memory import REGION1_BASE
+from ..machine.memory import REGION1_BASE, REGION1_SHIFT
 from ..machine.timing import MULTI_SLOT
 from .launch import SIXTH
 from .text import bundle, section, worker
@@ -29,8 +29,6 @@ from .text import bundle, section, worker
 UNROLLED = 16
 """Most remote partials with a wide step of their own; more cost two further slots per unit."""
 
-INTERLEAVED_SHIFT = 19
-"""Bit set in all addresses of region 1 and in none below."""
 
 SHARE, TOTAL, WORDS, JUMP, OWN, OUT, ALONG, BACK, REMOTE, COUNT, BODY, SCRATCH = range(12)
 """Words of the workers' frame; each worker has one word of scratch."""
@@ -215,7 +213,7 @@ def source() -> str:
         f"min $m4, $m5, {UNROLLED + 1}",
         "add $m5, $m5, -1",
         "and $m1, $m1, 15",
-        f"shr $m0, $m0, {INTERLEAVED_SHIFT}",
+        f"shr $m0, $m0, {REGION1_SHIFT}",
         "sub $m8, $m8, $m2",
         "and $m2, $m6, 1",
         "shl $m4, $m4, 2",

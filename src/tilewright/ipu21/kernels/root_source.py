@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from ..machine.memory import REGION1_BASE
+from ..machine.memory import REGION1_BASE, REGION1_SHIFT
 from .grid import choose, third
 from .root_frame import (
     ALONG,
@@ -24,8 +24,6 @@ from .root_frame import (
 from .supervisor import call_cycles, launch, load_back, to_frame, to_frames
 from .text import section
 
-INTERLEAVED_SHIFT = 19
-"""Bit set in all addresses of region 1 and in none below."""
 
 
 def is_wide(own: int, remote: int, own_stride: int, remote_stride: int, remote_count: int) -> bool:
@@ -75,7 +73,7 @@ def _way(member: Member) -> list[str]:
         "and $m0, $m0, 15",
         "cmpeq $m0, $m0, 0",
         "and $m1, $m1, $m3",
-        f"shr $m1, $m1, {INTERLEAVED_SHIFT}",
+        f"shr $m1, $m1, {REGION1_SHIFT}",
         "and $m0, $m0, $m1",
         # From one remote partial to the next in accesses: of 16 bytes, or of 8 from second half to first.
         "add $m1, $m9, -8",

@@ -21,10 +21,10 @@ from ...arithmetic import ceil_div
 from ..machine.timing import WORKER_SLOTS
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
+from .paced import BLOCK_SHIFT
 from .supervisor import call_cycles
 from .text import section, worker
 from .transpose_source import (
-    BLOCK_SHIFT,
     FEW,
     FEW_START,
     LINE_START,

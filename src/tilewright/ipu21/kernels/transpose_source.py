@@ -12,8 +12,6 @@ from functools import cache
 
 from .text import bundle, from_frame, worker
 
-BLOCK_SHIFT = 15
-"""x and out are apart if they share no block of this size, which is an element of interleaved memory."""
 LINE_X, LINE_OUT, LINE_MORE, LINE_X_STEP, LINE_OUT_STEP, LINE_STRIDES = range(6)
 LINE_WORDS = 6
 """Words of a worker's frame where tiles lie in a line: its first one, how many follow, and steps. Where tiles

@@ -6,9 +6,9 @@ from functools import cache
 
 from ..machine.timing import WORKER_SLOTS
 from .launch import SIXTH
+from .paced import BLOCK_SHIFT
 from .supervisor import launch, load_back, schedule, to_frame, to_frames
 from .transpose_source import (
-    BLOCK_SHIFT,
     COLUMN_TILES,
     FEW,
     FRAME_BYTES,

@@ -18,6 +18,8 @@ TILE_END = TILE_BASE + TILE_BYTES
 REGION1_BASE = 0x80000
 """Start of region 1: interleaved by two, data only, the only home of 128-bit accesses.
 Region 0 (below) is not interleaved and the only region that can be executed."""
+REGION1_SHIFT = 19
+"""Number of the bit that is set in all addresses of region 1 and in none below."""
 
 ELEMENT_BYTES = 16 * 1024
 """One memory element (bank): one 64-bit access per cycle."""

@@ -33,7 +33,6 @@ from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import RETURN
 from .text import bundle, section, worker
 
-
 _CHUNK, _ROWS, _OUT, _IN, _ROW, _COLUMNS, _GROUP = range(7)
 _FRAME_BYTES = 32
 

@@ -25,7 +25,6 @@ from .supervisor import call_cycles, launch, load_back, to_frame, to_frames
 from .text import section
 
 
-
 def is_wide(own: int, remote: int, own_stride: int, remote_stride: int, remote_count: int) -> bool:
     """True if a call loads 16 bytes at a time for these arguments."""
     remote = remote if remote_count else own

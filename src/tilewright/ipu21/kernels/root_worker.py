@@ -23,6 +23,7 @@ from typing import ClassVar
 
 from ..machine.timing import MULTI_SLOT
 from .gelu import CUBIC, LINEAR
+from .reduce_source import TAKE_OUT
 from .root_frame import (
     EXACT,
     NONE,
@@ -40,9 +41,6 @@ from .text import bundle, worker
 FACTORS = {TANH: (LINEAR, CUBIC), EXACT: (0x3E65, 0x2C7F)}
 """Halves c1, c3 of the gate sigm(c1 x + c3 x^3): those of the tanh form, and those with the least error of
 GeLU itself after all rounding."""
-
-TAKE_OUT = tuple(f"f16v2gina $a{register}, $azero, 0" for register in (4, 5, 6, 7))
-"""Two sums each; the others move down and zeros move in."""
 
 
 @dataclass(frozen=True)

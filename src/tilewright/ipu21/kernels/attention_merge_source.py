@@ -43,7 +43,7 @@ from .attention_merge_words import (
     STATES,
     WEIGHT_BYTES,
 )
-from .text import bundle, from_frame, section, worker
+from .text import CLEAR_ACCUMULATORS, bundle, from_frame, section, worker
 
 
 def _common(register: str, word: int) -> str:
@@ -52,8 +52,8 @@ def _common(register: str, word: int) -> str:
 
 
 START = [
-    bundle("get $m0, $WSR", "setzi $a0, 8"),
-    bundle("and $m0, $m0, 7", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+    bundle("get $m0, $WSR", CLEAR_ACCUMULATORS[0]),
+    bundle("and $m0, $m0, 7", CLEAR_ACCUMULATORS[1]),
     bundle(from_frame("$m11", ROWS)),
     "sub $m11, $m11, $m0",
     "brneg $m11, .Lmerge_exit",
@@ -175,8 +175,8 @@ def _whole_rows() -> list[str]:
 
 
 FEW_START = [
-    bundle(from_frame("$m7", COLUMNS), "setzi $a0, 8"),
-    bundle("brneg $m7, .Lmerge_exit", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+    bundle(from_frame("$m7", COLUMNS), CLEAR_ACCUMULATORS[0]),
+    bundle("brneg $m7, .Lmerge_exit", CLEAR_ACCUMULATORS[1]),
     bundle(from_frame("$m0", COMMON), f"or $a0, $azero, {_MINUS_INFINITY:#x}"),
     bundle(from_frame("$m4", OWN_STATE)),
     bundle(from_frame("$m2", STATES)),

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from ..machine.timing import WORKER_SLOTS
 from .kernel import Operand, Scalar
-from .text import bundle, from_frame
+from .text import CLEAR_ACCUMULATORS, bundle, from_frame
 
 ZERO, ROW, ADD = "zero", "row", "add"
 """Start modes: sums start from zeros, from one row for all rows, from an array shaped like the result."""
@@ -73,8 +73,8 @@ def from_block(register: str, word: int, block: str = "$m10") -> str:
 def share_lines(block: str = "$m10") -> list[str]:
     """Start of every worker: leaves its block, its rows in A and C in $m4 and $m5, cleared accumulators."""
     return [
-        bundle(from_frame(block, BLOCKS), "setzi $a0, 8"),
-        bundle(from_frame("$m4", ROWS_OF_A), "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+        bundle(from_frame(block, BLOCKS), CLEAR_ACCUMULATORS[0]),
+        bundle(from_frame("$m4", ROWS_OF_A), CLEAR_ACCUMULATORS[1]),
         from_frame("$m5", ROWS_OF_C),
     ]
 

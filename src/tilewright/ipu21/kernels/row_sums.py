@@ -23,7 +23,7 @@ from .grid import PANELS, ROWS, third
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .supervisor import call_cycles, launch, to_frame
-from .text import bundle, from_frame, routine, section, worker
+from .text import CLEAR_ACCUMULATORS, bundle, from_frame, routine, section, worker
 
 SYMBOL = "row_sums_f16"
 
@@ -34,8 +34,8 @@ _FRAME_BYTES = 4 * 6 * _WORDS
 
 
 _BEGIN = [
-    bundle(from_frame("$m10", _ENTRY), "setzi $a0, 8"),
-    bundle(from_frame("$m7", _X), "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+    bundle(from_frame("$m10", _ENTRY), CLEAR_ACCUMULATORS[0]),
+    bundle(from_frame("$m7", _X), CLEAR_ACCUMULATORS[1]),
     bundle(from_frame("$m3", _LAST), "setzi $a6, 0x03c00"),
     bundle(from_frame("$m4", _PANELS), "or $a6, $a6, 0x3c000000"),
     bundle(from_frame("$m5", _JUMP), "or $a7, $a6, $azero"),

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE
-from .text import bundle, from_frame
+from .text import CLEAR_ACCUMULATORS, bundle, from_frame
 
 PANELS, BACK, NEXT = 5, 6, 7
 """Further words of a worker's frame."""
@@ -23,8 +23,8 @@ ZERO_WORDS = 64
 """Where the table has zeros, in 8-byte words; it begins with -65504."""
 
 FULL_START = [
-    bundle(from_frame("$m3", ROWS), "setzi $a0, 8"),
-    bundle("brneg $m3, .L{symbol}_exit", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+    bundle(from_frame("$m3", ROWS), CLEAR_ACCUMULATORS[0]),
+    bundle("brneg $m3, .L{symbol}_exit", CLEAR_ACCUMULATORS[1]),
     bundle("setzi $m6, .L{symbol}_table"),
     bundle("ld64 $a4:5, $m6, $mzero, 0"),
     bundle("ld64 $a2:3, $m6, $mzero, 0"),

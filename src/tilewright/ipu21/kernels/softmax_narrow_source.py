@@ -10,11 +10,9 @@ Worker registers:
 
 from __future__ import annotations
 
-from .softmax_words import PROBABILITIES, ROWS, SCORES, STATE
-from .text import bundle, from_frame
+from .softmax_words import LOWEST, PROBABILITIES, ROWS, SCORES, STATE
+from .text import CLEAR_ACCUMULATORS, bundle, from_frame
 
-LOWEST = 0xFBFF
-"""-65504 in half precision."""
 _NEXT_ROW = 21
 """Words from a row's last to the worker's next row, six rows below."""
 
@@ -36,8 +34,8 @@ def _larger(pair: str) -> str:
 
 
 START = [
-    bundle(from_frame("$m0", SCORES), "setzi $a0, 8"),
-    bundle(_load("$a4:5"), "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+    bundle(from_frame("$m0", SCORES), CLEAR_ACCUMULATORS[0]),
+    bundle(_load("$a4:5"), CLEAR_ACCUMULATORS[1]),
     bundle(_load("$a6:7"), f"setzi $a1, {LOWEST:#x}"),
     bundle(_load("$a2:3"), _larger("$a6:7")),
     bundle(_load("$a6:7", -3), _larger("$a2:3")),

@@ -28,16 +28,15 @@ from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
 from .launch import SIXTH
 from .softmax_full_source import full
 from .softmax_narrow_source import narrow
-from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE, WORDS
+from .softmax_words import JUMP, LOWEST, PROBABILITIES, ROWS, SCORES, STATE, WORDS
 from .supervisor import call_cycles, launch, schedule, to_frame, to_frames
-from .text import bundle, count_instructions, from_frame, section, worker
+from .text import CLEAR_ACCUMULATORS, bundle, count_instructions, from_frame, section, worker
 
 WHOLE, TAIL, ZEROS = 5, 6, 7
 DIAGONAL, VALID, PANELS = 5, 6, 7
 """Further words of a worker's frame: not causal, and causal."""
 FRAME_BYTES = 4 * WORDS * WORKER_SLOTS
 
-_LOWEST = 0xFBFF
 _HIGHEST = 0x7BFF
 _MAXIMUM = "f16v4max $a4:5, $a4:5, {}"
 
@@ -103,7 +102,7 @@ FIRST_PANEL = [
 SECOND_PANEL = [*_half_row("1", "$m10", "mov $m10, $m9"), *_half_row("$m9", "1", "nop")]
 ZERO_PANEL = [bundle(_store("$azeros", step)) for step in ("1", "1", "1", "$m9")]
 
-_NOTHING = (f"setzi $a4, {_LOWEST:#x}", "f16v4add $a2:3, $a4:BL, $azeros")
+_NOTHING = (f"setzi $a4, {LOWEST:#x}", "f16v4add $a2:3, $a4:BL, $azeros")
 """Four times -65504."""
 BEFORE_FIRST = [
     bundle("mov $m7, $m0", "or64 $a4:5, $a2:3, $a2:3"),
@@ -163,8 +162,8 @@ LIMIT = [
 def start(symbol: str, causal: bool) -> list[str]:
     """A worker's first row."""
     lines = [
-        bundle(from_frame("$m3", ROWS), "setzi $a0, 8"),
-        bundle(f"brneg $m3, .L{symbol}_exit", "uput $FP_CLR, $a0"),  # 8: clear all accumulators
+        bundle(from_frame("$m3", ROWS), CLEAR_ACCUMULATORS[0]),
+        bundle(f"brneg $m3, .L{symbol}_exit", CLEAR_ACCUMULATORS[1]),
         bundle(from_frame("$m0", SCORES), _NOTHING[0]),
         bundle(from_frame("$m1", PROBABILITIES), _NOTHING[1]),
         from_frame("$m2", STATE),
@@ -300,7 +299,7 @@ def source(symbol: str, causal: bool) -> str:
 
 
 def _bound(column: int, valid: int) -> int:
-    return _HIGHEST if column < valid else _LOWEST
+    return _HIGHEST if column < valid else LOWEST
 
 
 def supervisor_cycles(symbol: str, causal: bool) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LOWEST = 0xFBFF
+"""-65504 in half precision."""
+
 ROWS, SCORES, PROBABILITIES, STATE, JUMP = range(5)
 """Words of a worker's frame: rows behind its first one (-1: it has none), its first row's places, and words
 from a panel's last to the next one's first."""

@@ -25,6 +25,10 @@ def bundle(main: str, aux: str = "fnop") -> str:
     return f"{{ {main} ; {aux} }}"
 
 
+CLEAR_ACCUMULATORS = ("setzi $a0, 8", "uput $FP_CLR, $a0")
+"""Two instructions for the auxiliary pipeline, by $a0; 8 means all accumulators."""
+
+
 def from_frame(register: str, word: int) -> str:
     """Load a word of a worker's frame."""
     return f"ld32 {register}, $mvertex_base, $mzero, {word}"

@@ -54,7 +54,7 @@ SOURCE = 7
 """Word of a block: the row where sums start."""
 W_FIRST, W_INNER, W_STRIDE, SHAPE, FINAL, GO = range(48, 54)
 """The supervisor's own words; `FINAL`: entry of the last panel, `GO`: where a chunk's end leads."""
-FRAME_BYTES = 216
+FRAME_BYTES = 4 * (GO + 1)
 BASE_STEP = 1
 """Words from one worker's base to the next one's."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ..machine.timing import WORKER_SLOTS
 from .text import bundle, from_frame, worker
 
 LINE_X, LINE_OUT, LINE_MORE, LINE_X_STEP, LINE_OUT_STEP, LINE_STRIDES = range(6)
@@ -17,9 +18,9 @@ LINE_WORDS = 6
 """Words of a worker's frame where tiles lie in a line: its first one, how many follow, and steps. Where tiles
 are few the third word says where the worker's code begins."""
 X, OUT, ROW_TILES, COLUMN_TILES, NEXT_X, NEXT_OUT, OUT_STRIDE, X_STRIDE, TILES, NEAR, IS_FEW, IS_WHOLE = (
-    range(36, 48)
+    range(LINE_WORDS * WORKER_SLOTS, LINE_WORDS * WORKER_SLOTS + 12)
 )
-FRAME_BYTES = 192
+FRAME_BYTES = 4 * (IS_WHOLE + 1)
 FEW = 2
 """Up to so many tiles a third of one is a worker's share."""
 

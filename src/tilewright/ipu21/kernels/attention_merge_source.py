@@ -20,7 +20,7 @@ Worker registers:
 from __future__ import annotations
 
 from ..machine.timing import MULTI_SLOT
-from .attention_merge_supervisor import launches, prologue
+from .attention_merge_supervisor import WHOLE_ROWS, launches, prologue
 from .attention_merge_words import (
     BACK_HALF,
     BACK_PANEL,
@@ -269,7 +269,7 @@ def source(symbol: str, own: bool) -> str:
     few, whole = launches()
     lines = [
         *prologue(own),
-        "brz $m8, .Lmerge_all",
+        WHOLE_ROWS,
         *few,
         ".Lmerge_all:",
         *whole,

@@ -209,6 +209,10 @@ def _spread(word: int, name: str, step: str, half: int = 0) -> list[str]:
     return lines
 
 
+WHOLE_ROWS = "brz $m8, .Lmerge_all"
+"""The branch to the second launch."""
+
+
 def launches() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """For few rows, and for whole rows."""
     return launch(FRAME_BYTES, WORKER_WORDS), launch(FRAME_BYTES)
@@ -216,5 +220,5 @@ def launches() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def supervisor_cycles(own: bool, few: bool) -> int:
     """Cycles of a call beside its workers' slots."""
-    branch, to = "brz $m8, .Lmerge_all", launches()[not few]
-    return call_cycles([*prologue(own), branch if few else f"!{branch}", *to])
+    to = launches()[not few]
+    return call_cycles([*prologue(own), WHOLE_ROWS if few else f"!{WHOLE_ROWS}", *to])

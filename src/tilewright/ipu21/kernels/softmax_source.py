@@ -209,11 +209,10 @@ def _worker(symbol: str, causal: bool) -> list[str]:
 def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
     """From the arguments to the workers' end."""
     if causal:
-        choice = [f"setzi $m9, .L{symbol}_worker"]
+        choice = []
         common = [("%valid", VALID), ("%panels", PANELS)]
     else:
         choice = [
-            f"setzi $m9, .L{symbol}_worker",
             f"setzi %full, .L{symbol}_full",
             f"setzi %narrow, .L{symbol}_narrow",
             "cmpeq %one, %panels, 1",
@@ -239,6 +238,7 @@ def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
     lines = [
         f"add $m11, $m11, -{FRAME_BYTES}",
         "shr %panels, %shape, 16",
+        f"setzi $m9, .L{symbol}_worker",
         *choice,
         *(line for register, word in common for line in to_frames(register, word, WORDS)),
         "shl %rows, %shape, 16",

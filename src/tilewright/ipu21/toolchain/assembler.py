@@ -7,51 +7,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..isa.csrs import csr_number, weight_number
-from ..isa.enums import constant
-from ..isa.forms import form
 from .conditions import Conditions
 from .control import BRANCHES, COLLECTORS, CONDITIONS, call_macro, run_control
-from .diagnostics import (
-    MAXIMUM_FAULTS,
-    MAXIMUM_REPEATS,
-    AssemblyFaults,
-    Diagnostic,
-    SourceFault,
-    did_you_mean,
-)
+from .diagnostics import AssemblyFaults, SourceFault, did_you_mean
 from .directives import Arguments, default_flags, run_directive
 from .emission import Emitter
 from .expressions import Address, ExpressionParser, Value, evaluate
-from .instructions import Instruction, read_instruction
+from .instructions import Instruction, load_constant, read_instruction
 from .lexer import Token, tokenise
 from .macros import MAXIMUM_NESTING, MAXIMUM_STATEMENTS, Evaluate, Macro
 from .matching import all_mnemonics, readings
 from .object_builder import build_object
 from .objects import ObjectFile
-from .operands import Written, parse_operands
-from .preprocess import (
-    Preprocessed,
-    from_marked,
-    is_marked,
-    needs_preprocessing,
-    preprocess,
-    public_constants,
-)
+from .operands import parse_operands
+from .preprocess import Preprocessed, from_marked, is_marked, needs_preprocessing, preprocess
+from .scope import Scope
 from .settling import check_repeat, settle_code, settle_data
-from .statements import CutFault, Expansion, Statement, cut_statements
-from .symbols import MAXIMUM_SECTION_BYTES, Section, Symbol, SymbolTable, here
+from .sources import Sources, TooManyFaults
+from .statements import Statement, cut_statements
+from .symbols import MAXIMUM_SECTION_BYTES, Section, Symbol, SymbolTable
 
 CONTROL_WORDS = frozenset(
     (*CONDITIONS, *BRANCHES, *COLLECTORS, ".endm", ".endmacro", ".endr", ".exitm", ".purgem")
 )
 _HEAD = re.compile(r"\s*([A-Za-z_.$][\w.$]*|\d+)\s*(:|=(?!=))?")
-_WEIGHT = re.compile(r"\$CWEI_(\d+)_(\d+)$")
-_SETZI = {"mreg": form("setzi $mDst0, zimm20"), "areg": form("setzi $aDst0, zimm20")}
-
-
-class _TooManyFaults(Exception):
-    pass
 
 
 @dataclass(slots=True)
@@ -73,97 +52,25 @@ class _Bundle:
     faulty: bool = False
 
 
-class _Scope:
-    """Names in expressions: assigned values at once, instruction set constants, labels by reference.
-
-    `lookups` counts uses of names that a source may give another meaning later.
-    """
-
-    def __init__(self, assembler: Assembler) -> None:
-        self._assembler = assembler
-        self.lookups = 0
-
-    def name(self, name: str, offset: int) -> Value:
-        self.lookups += 1
-        symbols = self._assembler.symbols
-        symbol = symbols.symbols.get(name)
-        if symbol is None:
-            number = constant(name)
-            if number is None:
-                number = public_constants().get(name)
-            if number is not None:
-                return number
-            symbol = symbols.get(name)
-        if symbol.value is not None:
-            return symbol.value
-        return Address(symbol, 0)
-
-    def local(self, reference: str, offset: int) -> Value:
-        self.lookups += 1
-        try:
-            return Address(self._assembler.symbols.local(reference), 0)
-        except SourceFault as fault:
-            raise SourceFault(fault.message, offset, hint=fault.hint) from None
-
-    def register(self, name: str, offset: int) -> Value:
-        number = csr_number(name)
-        if number is not None:
-            return number
-        weight = _WEIGHT.match(name)
-        if weight and int(weight.group(1)) < 16 and int(weight.group(2)) < 4:
-            return weight_number(int(weight.group(1)), int(weight.group(2)))
-        from ..isa.csrs import CSRS
-        from ..isa.registers import ALIASES, parse_register
-
-        if parse_register(name) is not None:
-            raise SourceFault(f"{name} is a register; a number is needed here", offset)
-        known = [f"${item.name}" for item in CSRS] + list(ALIASES)
-        raise SourceFault(f"there is no register {name}", offset, hint=did_you_mean(name, known))
-
-    def here(self) -> Value:
-        self.lookups += 1
-        return here(self._assembler.section)
-
-
 class Assembler:
-    """State of one assembly. Use `assemble`.
+    """State of one assembly. Use `assemble`."""
 
-    Lines of all files are numbered through in the order they are read, so that a statement knows its place
-    by one number; `origins` says which file and line each is.
-    """
-
-    def __init__(
-        self,
-        source: str,
-        filename: str,
-        defines: Mapping[str, int],
-        *,
-        origins: Sequence[tuple[str, int]] | None = None,
-        include_dirs: Sequence[Path] = (),
-    ) -> None:
-        self.filename = filename
-        self.include_dirs = tuple(include_dirs)
-        self.lines = source.split("\n")
-        self.origins: list[tuple[str, int]] = list(origins or ())
-        self.origins += [(filename, line + 1) for line in range(len(self.origins), len(self.lines))]
-        self.include_depth = 0
-        self.diagnostics: list[tuple[int, Diagnostic]] = []
-        self.symbols = SymbolTable(self.where)
+    def __init__(self, source: str, sources: Sources, defines: Mapping[str, int]) -> None:
+        self.sources = sources
+        self.symbols = SymbolTable(sources.where)
         self.sections: dict[str, Section] = {}
         self.section = self.named_section(".text")
         self.previous: Section | None = None
         self.section_stack: list[tuple[Section, Section | None]] = []
-        self.emitter = Emitter(where=self.where)
+        self.emitter = Emitter(where=sources.where)
         self.conditions = Conditions()
         self.macros: dict[str, Macro] = {}
         self.macro_calls = 0
         self.calls_of: dict[str, int] = {}
         self.alternate: Evaluate | None = None
         self._locals = 0
-        self._told_again = 0
-        self.warnings: list[str] = []
         self.sizes: list[tuple[Symbol, Statement, int]] = []
-        self.scope = _Scope(self)
+        self.scope = Scope(self)
         self._bundle: _Bundle | None = None
         self._repeated: dict[str, Instruction] = {}
         self._statements_left = MAXIMUM_STATEMENTS
@@ -172,7 +79,7 @@ class Assembler:
         start = Statement("", 1, 0)
         for name, value in defines.items():
             self.symbols.assign(name, value, start)
-        self.report_cuts(faults, None)
+        self.sources.report_cuts(faults, None)
 
     # ---- what directives use
 
@@ -183,40 +90,11 @@ class Assembler:
             section = self.sections[name] = Section(name, kind, flags)
         return section
 
-    def origin(self, line: int) -> tuple[str, int]:
-        """File and line (from 1) of a line of any file read so far."""
-        return self.origins[min(line, len(self.origins)) - 1]
-
-    def where(self, line: int) -> str:
-        """A line in words, seen from the main file: `line 3`, or `file:3`."""
-        name, number = self.origin(line)
-        return f"line {number}" if name == self.filename else f"{name}:{number}"
-
     def include(self, name: str, source: str, statement: Statement) -> None:
         """Read the statements of another file next. Raises SourceFault when files are nested too deeply."""
-        base = len(self.lines)
-        lines = source.split("\n")
-        self.lines += lines
-        self.origins += [(name, line + 1) for line in range(len(lines))]
-        statements, faults = cut_statements(source, line=base + 1)
-        self.report_cuts(faults, None)
+        statements, faults = cut_statements(source, line=self.sources.add(name, source))
+        self.sources.report_cuts(faults, None)
         self.push(statements, statement, macro=False)
-
-    def found(self, wanted: str, statement: Statement, place: int) -> Path:
-        """A file named in the source: beside the file that names it, or in an include folder.
-
-        Raises SourceFault.
-        """
-        home = Path(self.origin(statement.line)[0]).parent
-        for folder in (home, *self.include_dirs):
-            if (folder / wanted).is_file():
-                return folder / wanted
-        raise SourceFault(f"there is no file {wanted}", place, hint="give its folder with -I")
-
-    def warn(self, text: str, statement: Statement) -> None:
-        """Tell the user something that is no fault."""
-        name, line = self.origin(statement.line)
-        self.warnings.append(f"{name}:{line}: {text}")
 
     def move_to(self, target: Value, fill: int, place: int) -> None:
         """Go on at an offset of the current section, or an address in it. Raises SourceFault."""
@@ -301,49 +179,6 @@ class Assembler:
         frame.index = len(frame.statements)
         raise SourceFault(f"`{word}` is never closed", hint=f"add `{min(closers)}`")
 
-    # ---- faults
-
-    def report(self, fault: SourceFault, statement: Statement) -> None:
-        """Remember a fault. Stops the assembly once there are too many."""
-        statement = fault.statement or statement
-        line, column = statement.position(fault.offset)
-        notes: list[str] = []
-        if statement.expansion is None:
-            shown = self.lines[line - 1].rstrip("\r") if line <= len(self.lines) else ""
-        else:
-            before = statement.text[: fault.offset]
-            shown = statement.text.split("\n")[before.count("\n")]
-            column = fault.offset - (before.rindex("\n") + 1 if "\n" in before else 0)
-            expansion: Expansion | None = statement.expansion
-            while expansion is not None:
-                name, number = self.origin(expansion.call.line)
-                notes.append(f"in {expansion.name}, expanded at {name}:{number}")
-                expansion = expansion.call.expansion
-        self._add(line, column, shown, fault.message, fault.hint, tuple(notes))
-
-    def report_cuts(self, faults: list[CutFault], statement: Statement | None) -> None:
-        """Remember faults of cutting a source or an expansion (then `statement` is the call)."""
-        for fault in faults:
-            if statement is not None:
-                self.report(SourceFault(f"in the expansion: {fault.message}", 0, hint=fault.hint), statement)
-            else:
-                shown = self.lines[fault.line - 1].rstrip("\r")
-                self._add(fault.line, fault.column, shown, fault.message, fault.hint, ())
-
-    def _add(
-        self, line: int, column: int, shown: str, message: str, hint: str | None, notes: tuple[str, ...]
-    ) -> None:
-        name, number = self.origin(line)
-        item = (line, Diagnostic(name, number, column + 1, message, shown, hint, notes))
-        if item in self.diagnostics:
-            self._told_again += 1
-            if self._told_again > MAXIMUM_REPEATS:
-                raise _TooManyFaults
-            return
-        if len(self.diagnostics) >= MAXIMUM_FAULTS:
-            raise _TooManyFaults
-        self.diagnostics.append(item)
-
     # ---- the work
 
     def run(self) -> ObjectFile:
@@ -354,11 +189,11 @@ class Assembler:
             self._read()
             self._settle()
             item = build_object(self)
-        except _TooManyFaults:
+        except TooManyFaults:
             more = True
-        if self.diagnostics:
-            self.diagnostics.sort(key=lambda item: (item[0], item[1].column))
-            raise AssemblyFaults(self.filename, [item for _, item in self.diagnostics], more=more)
+        faults = self.sources.faults()
+        if faults:
+            raise AssemblyFaults(self.sources.filename, faults, more=more)
         assert item is not None
         return item
 
@@ -369,7 +204,9 @@ class Assembler:
             if frame.index >= len(frame.statements):
                 frames.pop()
                 for opener in self.conditions.cut_to(frame.conditions):
-                    self.report(SourceFault("this condition is never closed", hint="add `.endif`"), opener)
+                    self.sources.report(
+                        SourceFault("this condition is never closed", hint="add `.endif`"), opener
+                    )
                 continue
             statement = frame.statements[frame.index]
             frame.index += 1
@@ -380,7 +217,7 @@ class Assembler:
                     raise SourceFault(f"the source expands to over {MAXIMUM_STATEMENTS} statements")
                 self._statement(statement)
             except SourceFault as fault:
-                self.report(fault, statement)
+                self.sources.report(fault, statement)
 
     def _statement(self, statement: Statement) -> None:
         text = statement.text
@@ -442,7 +279,7 @@ class Assembler:
                 self.symbols.define_label(word, self.section, statement)
         except SourceFault as fault:
             # The rest of the line is still read.
-            self.report(SourceFault(fault.message, offset, hint=fault.hint), statement)
+            self.sources.report(SourceFault(fault.message, offset, hint=fault.hint), statement)
 
     def _instruction(self, word: str, offset: int, start: int, statement: Statement) -> None:
         # The same text means the same words unless a name of the source is in it.
@@ -455,7 +292,7 @@ class Assembler:
                 instructions = [repeated.again(offset, statement)]
             elif word == "ldconst":
                 operands = parse_operands(tokens, self._after_comma(tokens), self.scope)
-                instructions = self._load_constant(operands, offset, statement)
+                instructions = load_constant(operands, offset, statement)
             else:
                 instructions = [self._parse(word, tokens, offset, statement)]
                 if self.scope.lookups == lookups:
@@ -490,36 +327,6 @@ class Assembler:
         # A mnemonic may be followed by a comma (known: published kernels do it).
         return 1 if tokens[0].text == "," else 0
 
-    def _load_constant(self, operands: list[Written], offset: int, statement: Statement) -> list[Instruction]:
-        """`ldconst` as one or two instructions: setzi below 2^20, `or` with a high immediate, or both
-        (known).
-
-        An address takes one setzi: all of tile memory lies below 2^20.
-        """
-        if len(operands) != 2 or operands[0].kind not in _SETZI or operands[1].kind != "expr":
-            raise SourceFault("`ldconst` takes a register and a value", offset)
-        target, value = operands
-        if not isinstance(value.value, int):
-            return [read_instruction("setzi", operands, offset, statement)]
-        number = value.value
-        if not -(1 << 31) <= number < 1 << 32:
-            raise SourceFault(f"{number} ({number:#x}) does not fit in 32 bits", value.offset)
-        number &= 0xFFFFFFFF
-        low, high = number & 0xFFFFF, number & 0xFFF00000
-        result = []
-        if low or not high:
-            result.append(
-                read_instruction("setzi", [target, Written("expr", low, value.offset)], offset, statement)
-            )
-        if high:
-            source = target if low else Written(target.kind, 15, target.offset)
-            result.append(
-                read_instruction(
-                    "or", [target, source, Written("expr", high, value.offset)], offset, statement
-                )
-            )
-        return result
-
     def _brace(self, brace: str, statement: Statement) -> None:
         """Open or close a bundle."""
         opened = self._bundle
@@ -547,22 +354,24 @@ class Assembler:
         """Everything is placed: patch what was open and check repeat bodies."""
         emitter = self.emitter
         if self._bundle is not None:
-            self.report(SourceFault("this bundle is not closed", hint="add `}`"), self._bundle.statement)
+            self.sources.report(
+                SourceFault("this bundle is not closed", hint="add `}`"), self._bundle.statement
+            )
         for code in emitter.code_fixups:
             try:
                 settle_code(emitter, code)
             except SourceFault as fault:
-                self.report(fault, code.statement)
+                self.sources.report(fault, code.statement)
         for data in emitter.data_fixups:
             try:
                 settle_data(emitter, data)
             except SourceFault as fault:
-                self.report(SourceFault(fault.message, data.place, hint=fault.hint), data.statement)
+                self.sources.report(SourceFault(fault.message, data.place, hint=fault.hint), data.statement)
         for body in emitter.repeats:
             try:
                 check_repeat(emitter, body)
             except SourceFault as fault:
-                self.report(fault, body.statement)
+                self.sources.report(fault, body.statement)
 
 
 def assemble(
@@ -595,14 +404,12 @@ def assemble(
     """
     folders = [Path(folder) for folder in include_dirs]
     values = dict(defines or {})
-    if preprocessed is None and needs_preprocessing(source):
-        preprocessed = preprocess(source, filename=filename, include_dirs=folders, defines=values)
-    elif preprocessed is None and is_marked(source):
-        preprocessed = from_marked(source, filename)
-    numbers = {name: value for name, value in values.items() if isinstance(value, int)}
     if preprocessed is None:
-        return Assembler(source, filename, numbers, include_dirs=folders).run()
-    origins, warnings = preprocessed.origins, preprocessed.warnings
-    assembler = Assembler(preprocessed.text, filename, numbers, origins=origins, include_dirs=folders)
-    assembler.warnings += warnings
-    return assembler.run()
+        if needs_preprocessing(source):
+            preprocessed = preprocess(source, filename=filename, include_dirs=folders, defines=values)
+        else:
+            preprocessed = from_marked(source, filename) if is_marked(source) else Preprocessed(source, ())
+    numbers = {name: value for name, value in values.items() if isinstance(value, int)}
+    sources = Sources(preprocessed.text, filename, preprocessed.origins, folders)
+    sources.warnings += preprocessed.warnings
+    return Assembler(preprocessed.text, sources, numbers).run()

@@ -169,7 +169,7 @@ def call_macro(assembler: Assembler, macro: Macro, text: str, start: int, statem
     assembler.macro_calls += 1
     call = Call(bound, serial, count, assembler.fresh_local if assembler.alternate else None)
     statements, faults = expand(macro.body, call, Expansion(f"macro {macro.name}", statement))
-    assembler.report_cuts(faults, statement)
+    assembler.sources.report_cuts(faults, statement)
     assembler.push(statements, statement, macro=True)
 
 
@@ -200,6 +200,6 @@ def _repeat(
         # `\@` belongs to the enclosing macro call, whose number was put in already.
         call = Call(replacements, assembler.macro_calls, count, fresh)
         expanded, faults = expand(body, call, Expansion(word, statement))
-        assembler.report_cuts(faults, statement)
+        assembler.sources.report_cuts(faults, statement)
         statements += expanded
     assembler.push(statements, statement, macro=False)

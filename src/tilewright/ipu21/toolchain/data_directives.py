@@ -150,7 +150,7 @@ def _include_bytes(assembler: Assembler, arguments: Arguments, statement: Statem
         if arguments.accept(","):
             count = arguments.number("the bytes to take", 0, MAXIMUM_SECTION_BYTES)
     arguments.finish()
-    path = assembler.found(wanted, statement, place)
+    path = assembler.sources.found(wanted, statement, place)
     try:
         data = read_file(path, limit=MAXIMUM_SECTION_BYTES)
     except UsageError as error:

@@ -368,7 +368,7 @@ def _include(assembler: Assembler, arguments: Arguments, statement: Statement) -
     place = arguments.token.offset
     wanted = arguments.string().decode()
     arguments.finish()
-    path = assembler.found(wanted, statement, place)
+    path = assembler.sources.found(wanted, statement, place)
     try:
         text = read_file(path, limit=SOURCE_LIMIT).decode()
     except (UsageError, UnicodeDecodeError) as error:
@@ -379,7 +379,7 @@ def _include(assembler: Assembler, arguments: Arguments, statement: Statement) -
 def _warning(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
     text = "`.warning` was reached" if arguments.at_end else arguments.string().decode(errors="replace")
     arguments.finish()
-    assembler.warn(text, statement)
+    assembler.sources.warn(text, statement)
 
 
 def _fail(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
@@ -388,7 +388,7 @@ def _fail(assembler: Assembler, arguments: Arguments, statement: Statement) -> N
     arguments.finish()
     if value < 500:
         raise SourceFault(f"`.fail {value}` was reached")
-    assembler.warn(f"`.fail {value}` was reached", statement)
+    assembler.sources.warn(f"`.fail {value}` was reached", statement)
 
 
 def _origin(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:

@@ -289,3 +289,32 @@ def written_registers(form: Form) -> tuple[tuple[int, str, int, bool], ...]:
         if destination or operand.suffix in ("+=", "++", "@", ">>"):
             found.append((index, operand.kind[0], operand.step, destination))
     return tuple(found)
+
+
+def load_constant(operands: list[Written], offset: int, statement: Statement) -> list[Instruction]:
+    """`ldconst` as one or two instructions: setzi below 2^20, `or` with a high immediate, or both
+    (known).
+
+    An address takes one setzi: all of tile memory lies below 2^20.
+    """
+    if len(operands) != 2 or operands[0].kind not in ("mreg", "areg") or operands[1].kind != "expr":
+        raise SourceFault("`ldconst` takes a register and a value", offset)
+    target, value = operands
+    if not isinstance(value.value, int):
+        return [read_instruction("setzi", operands, offset, statement)]
+    number = value.value
+    if not -(1 << 31) <= number < 1 << 32:
+        raise SourceFault(f"{number} ({number:#x}) does not fit in 32 bits", value.offset)
+    number &= 0xFFFFFFFF
+    low, high = number & 0xFFFFF, number & 0xFFF00000
+    result = []
+    if low or not high:
+        result.append(
+            read_instruction("setzi", [target, Written("expr", low, value.offset)], offset, statement)
+        )
+    if high:
+        source = target if low else Written(target.kind, 15, target.offset)
+        result.append(
+            read_instruction("or", [target, source, Written("expr", high, value.offset)], offset, statement)
+        )
+    return result

@@ -29,7 +29,7 @@ def build_object(assembler: Assembler) -> ObjectFile:
                 raise SourceFault("the size must be a number from 0")
             symbol.size = size
         except SourceFault as fault:
-            assembler.report(SourceFault(fault.message, place, hint=fault.hint), statement)
+            assembler.sources.report(SourceFault(fault.message, place, hint=fault.hint), statement)
 
     named = [symbol for symbol in assembler.symbols.symbols.values() if not symbol.private]
     homes = {symbol.section for symbol in named if symbol.section is not None}
@@ -58,7 +58,7 @@ def build_object(assembler: Assembler) -> ObjectFile:
                 text = (
                     f"label {name.split()[1]}: does not follow" if " " in name else f"{name} is not defined"
                 )
-                assembler.report(SourceFault(text, entry.place), entry.statement)
+                assembler.sources.report(SourceFault(text, entry.place), entry.statement)
                 continue
             needed[symbol] = None
         elif symbol.private:
@@ -77,7 +77,7 @@ def build_object(assembler: Assembler) -> ObjectFile:
             positions[symbol] = len(symbols)
             symbols.append(made)
 
-    result = ObjectFile(assembler.filename, [], symbols, warnings=tuple(assembler.warnings))
+    result = ObjectFile(assembler.sources.filename, [], symbols, warnings=tuple(assembler.sources.warnings))
     for section in kept:
         nobits = section.type == "nobits"
         result.sections.append(
@@ -103,7 +103,9 @@ def build_object(assembler: Assembler) -> ObjectFile:
         else:
             continue  # reported above
         if not -(1 << 31) <= addend < 1 << 31:
-            assembler.report(SourceFault(f"offset {addend} is too large", entry.place), entry.statement)
+            assembler.sources.report(
+                SourceFault(f"offset {addend} is too large", entry.place), entry.statement
+            )
             continue
         result.sections[indices[entry.section]].relocations.append(
             Relocation(entry.offset, entry.type, number, addend)
@@ -118,7 +120,7 @@ def _lines(assembler: Assembler, section: Section) -> tuple[SourceLine, ...]:
     for offset, (forms, statement) in sorted(assembler.emitter.code.get(section, {}).items()):
         if lines and offset > end:
             lines.append(SourceLine(end, "", 0))
-        lines.append(SourceLine(offset, *assembler.origin(statement.line)))
+        lines.append(SourceLine(offset, *assembler.sources.origin(statement.line)))
         end = offset + 4 * sum(form.words for form in forms)
     if lines:
         lines.append(SourceLine(end, "", 0))
@@ -154,16 +156,16 @@ def _object_symbol(
         try:
             value = evaluate(symbol.value)
         except SourceFault as fault:
-            assembler.report(SourceFault(fault.message, hint=fault.hint), symbol.defined_by)
+            assembler.sources.report(SourceFault(fault.message, hint=fault.hint), symbol.defined_by)
             return None
         if isinstance(value, int):
             if not -(1 << 31) <= value < 1 << 32:
-                assembler.report(SourceFault(f"{value} does not fit in 32 bits"), symbol.defined_by)
+                assembler.sources.report(SourceFault(f"{value} does not fit in 32 bits"), symbol.defined_by)
                 return None
             return ObjectSymbol(symbol.name, value & 0xFFFFFFFF, size, binding, symbol.type, absolute=True)
         target = value.symbol
         if target.section is None:
-            assembler.report(
+            assembler.sources.report(
                 SourceFault(f"{symbol.name} stands for the undefined {target.name}"), symbol.defined_by
             )
             return None

@@ -28,28 +28,26 @@ def number(text: str, what: str) -> int:
         ) from None
 
 
-def named_number(text: str) -> tuple[str, int]:
+def _named(text: str) -> tuple[str, str]:
     """`NAME=VALUE`; a bare name is 1. Raises UsageError."""
     name, separator, value = text.partition("=")
     if not name.isidentifier():
         raise UsageError(f"{name!r} is no name", where=text, hint="write NAME=VALUE")
-    return name, number(value, text) if separator else 1
+    return name, value if separator else "1"
 
 
 def named_numbers(texts: list[str] | None) -> dict[str, int]:
     """`NAME=VALUE` of a repeatable option. Raises UsageError."""
-    return dict(named_number(text) for text in texts or [])
+    return {name: number(value, text) for text in texts or [] for name, value in [_named(text)]}
 
 
 def definitions(texts: list[str] | None) -> dict[str, int | str]:
     """`NAME=VALUE` of a repeatable option, where the value may be any text. Raises UsageError."""
     found: dict[str, int | str] = {}
     for text in texts or []:
-        name, separator, value = text.partition("=")
-        if not name.isidentifier():
-            raise UsageError(f"{name!r} is no name", where=text, hint="write NAME=VALUE")
+        name, value = _named(text)
         try:
-            found[name] = int(value, 0) if separator else 1
+            found[name] = int(value, 0)
         except ValueError:
             found[name] = value
     return found

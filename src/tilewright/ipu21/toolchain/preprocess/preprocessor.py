@@ -222,10 +222,15 @@ class _File:
             self._emit("", skipped)
         return last
 
+    def _stated_place(self, line: LogicalLine) -> tuple[str, int]:
+        """File and number that a line goes under."""
+        name, change = self._stated
+        return name, line.number + change
+
     def _place(self, line: LogicalLine) -> None:
         """Let `__LINE__` and `__FILE__` stand for this line."""
-        name, change = self._stated
-        tokens = Token("number", str(line.number + change)), Token("string", f'"{name}"')
+        name, number = self._stated_place(line)
+        tokens = Token("number", str(number)), Token("string", f'"{name}"')
         for macro, token in zip(_PLACES, tokens, strict=True):
             self._state.macros[macro] = Macro(macro, None, (token,))
 
@@ -251,10 +256,13 @@ class _File:
         elif word == "pragma" and rest == "once":
             self._state.once.add(self._name)
         elif word == "warning":
-            name, change = self._stated
-            self._state.warnings.append(f"{name}:{line.number + change}: {rest}")
+            name, number = self._stated_place(line)
+            self._state.warnings.append(f"{name}:{number}: {rest}")
         elif word == "line":
-            self._restate(spell(expand(tokenise(rest), self._state.macros)), line)
+            self._restate(self._expanded(rest), line)
+
+    def _expanded(self, text: str) -> str:
+        return spell(expand(tokenise(text), self._state.macros))
 
     def _restate(self, rest: str, line: LogicalLine) -> None:
         """`#line number "file"`: what the next line is to be called."""
@@ -304,7 +312,7 @@ class _File:
     def _include(self, rest: str, *, following: bool = False) -> None:
         match = _INCLUDE.match(rest)
         if match is None:
-            match = _INCLUDE.match(spell(expand(tokenise(rest), self._state.macros)))
+            match = _INCLUDE.match(self._expanded(rest))
         if match is None:
             raise PreprocessorFault('expected "file" or <file> after #include')
         if len(self._chain) >= MAXIMUM_DEPTH:
@@ -363,8 +371,7 @@ class _File:
             raise _Stopped
         # A macro may bring line ends of its own in strings only; a statement stays on one line.
         state.lines.append(text.replace("\n", " "))
-        name, change = self._stated
-        state.origins.append((name, line.number + change))
+        state.origins.append(self._stated_place(line))
 
     def _report(self, fault: PreprocessorFault, line: LogicalLine) -> None:
         shown = self._source[line.number - 1].rstrip("\r") if line.number <= len(self._source) else ""

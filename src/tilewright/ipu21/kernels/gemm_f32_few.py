@@ -151,7 +151,7 @@ def opening_lines(mode: str, lone: bool) -> list[str]:
         from_block("$m3", ROWS, "$m11"),
         f"{label}_all:",
         *share_lines("$m11"),
-        *source_line(mode, block="$m11"),
+        *source_line(mode, "$m11"),
         *(from_block(f"$m{register}", word, "$m11") for register, word in words),
         *lines,
         *few_lines(FewPanel(mode, OPEN))[1:],

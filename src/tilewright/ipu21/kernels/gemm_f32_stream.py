@@ -234,7 +234,7 @@ def _start_lines(panel: StreamPanel) -> list[str]:
     words = [(2, STRIDES), (3, REPEATS), (7, AWAY)] + ([(8, COLUMN)] if more else [])
     loads = [from_block(f"$m{register}", word, "$m11") for register, word in words]
     last = [from_block("$m6", STEP, "$m11"), from_block("$m11", BOTH_STEPS, "$m11")]
-    begin = [*share_lines("$m11"), *source_line(mode, block="$m11"), "ld64step $a6:7, $mzero, $m4+=, 1"]
+    begin = [*share_lines("$m11"), *source_line(mode, "$m11"), "ld64step $a6:7, $mzero, $m4+=, 1"]
     if mode == ZERO:
         return [*begin, *loads, *last, "setzi $m10, 0xfffff"]
     away = ["sub $m10, $m5, $m9", f"add $m10, $m10, -{ROW_BYTES}"] if mode == ROW else ["sub $m10, $m9, $m5"]

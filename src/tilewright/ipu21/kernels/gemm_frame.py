@@ -79,12 +79,12 @@ def share_lines(block: str = "$m10") -> list[str]:
     ]
 
 
-def source_line(mode: str, register: str = "$m9", block: str = "$m10") -> list[str]:
-    """Load where a worker's sums start."""
+def source_line(mode: str, block: str = "$m10") -> list[str]:
+    """Load where a worker's sums start to $m9."""
     return {
         ZERO: [],
-        ROW: [from_block(register, SOURCE, block)],
-        ADD: [from_frame(register, STARTS)],
+        ROW: [from_block("$m9", SOURCE, block)],
+        ADD: [from_frame("$m9", STARTS)],
     }[mode]
 
 

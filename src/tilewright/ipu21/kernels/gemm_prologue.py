@@ -47,9 +47,9 @@ _FREE = ("$m2", "$m3", "$m4", "$m5", "$m6", "$m8", "$m9")
 _GIVEN = {"%q": "$m10", "%shape": "$m7"}
 
 
-def table_entry(register: str, word: int, table: str = "$m0") -> str:
-    """Load a word of the table; one word lies in front of the first table."""
-    return f"ld32 {register}, {table}, $mzero, {1 + word}"
+def table_entry(register: str, word: int) -> str:
+    """Load a word of the table at $m0; one word lies in front of the first table."""
+    return f"ld32 {register}, $m0, $mzero, {1 + word}"
 
 
 def prologue(

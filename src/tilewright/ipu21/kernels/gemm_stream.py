@@ -228,7 +228,7 @@ def _start_lines(panel: Panel) -> list[str]:
     loads += [] if panel.rows else [from_block("$m3", REPEATS, "$m11")]
     loads += [from_block("$m6", NEXT_GROUP, "$m11")] if step else []
     loads += [from_block("$m7", FIRST_GROUP, "$m11"), from_block("$m8", COLUMN, "$m11")] if more else []
-    begin = [*share_lines("$m11"), *source_line(mode, block="$m11")]
+    begin = [*share_lines("$m11"), *source_line(mode, "$m11")]
     by_mode = from_block("$m11", BY_MODE, "$m11")
     if mode == ZERO:
         return [*begin, "ld64step $a4:5, $mzero, $m4+=, 1", *loads]

@@ -32,13 +32,13 @@ def is_wide(own: int, remote: int, own_stride: int, remote_stride: int, remote_c
     return aligned and own >= REGION1_BASE and remote >= REGION1_BASE
 
 
-def _pointers(member: Member, word: int, along: str, more: str) -> list[str]:
-    """Pointers of all workers from the first one's: pairs lie `along` bytes apart, the last one `more` bytes
+def _pointers(member: Member, word: int, along: str) -> list[str]:
+    """Pointers of all workers from the first one's: pairs lie `along` bytes apart, the last one $m4 bytes
     further. Uses $m3, $m9.
     """
     lines = [load_back("$m3", word)]
     for pair in range(3):
-        lines += [f"add $m3, $m3, {step}" for step in ((), (along,), (along, more))[pair]]
+        lines += [f"add $m3, $m3, {step}" for step in ((), (along,), (along, "$m4"))[pair]]
         lines += [
             to_frame("$m3", 2 * pair * member.words + word),
             "add $m9, $m3, 16",
@@ -157,19 +157,19 @@ def _supervisor(member: Member) -> tuple[str, ...]:
         "shl $m4, $m5, 1",
         "sub $m4, $m8, $m4",
         "mul $m4, $m4, $m3",
-        *_pointers(member, OWN, "$m6", "$m4"),
+        *_pointers(member, OWN, "$m6"),
         f"shl $m4, $m0, {member.row_shift}",
         "shl $m3, $m5, 1",
         "sub $m4, $m4, $m3",
         load_back("$m3", two),
         "mul $m4, $m4, $m3",
-        *_pointers(member, OUT, "$m5", "$m4"),
-        *_pointers(member, REMOTE, "$m5", "$m4"),
-        *(_pointers(member, member.residual_word, "$m5", "$m4") if member.residual else []),
+        *_pointers(member, OUT, "$m5"),
+        *_pointers(member, REMOTE, "$m5"),
+        *(_pointers(member, member.residual_word, "$m5") if member.residual else []),
         f"shl $m6, $m2, {member.row_shift}",
         load_back("$m4", two),
         f"shl $m4, $m4, {member.row_shift}",
-        *(_pointers(member, MORE, "$m6", "$m4") if member.bias else []),
+        *(_pointers(member, MORE, "$m6") if member.bias else []),
         # To the next panel's bias, one panel further or three.
         "shl $m6, $m6, 1",
         f"add $m6, $m6, {member.row_bytes}",

@@ -88,3 +88,11 @@ def test_any_order_of_statements_ends_well(pieces: list[str]) -> None:
         assemble("\n".join(pieces))
     except AssemblyFaults as error:
         assert error.diagnostics
+
+
+def test_so_many_faults_of_cutting_too() -> None:
+    """They are found before anything is read."""
+    with pytest.raises(AssemblyFaults) as caught:
+        assemble('"\n' * 60)
+    assert len(caught.value.diagnostics) == 50
+    assert "first 50" in str(caught.value)

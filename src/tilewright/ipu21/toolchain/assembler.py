@@ -74,12 +74,11 @@ class Assembler:
         self._bundle: _Bundle | None = None
         self._repeated: dict[str, Instruction] = {}
         self._statements_left = MAXIMUM_STATEMENTS
-        statements, faults = cut_statements(source)
+        statements, self._cut_faults = cut_statements(source)
         self._frames = [_Frame(statements, False, 0)]
         start = Statement("", 1, 0)
         for name, value in defines.items():
             self.symbols.assign(name, value, start)
-        self.sources.report_cuts(faults, None)
 
     # ---- what directives use
 
@@ -186,6 +185,7 @@ class Assembler:
         more = False
         item: ObjectFile | None = None
         try:
+            self.sources.report_cuts(self._cut_faults, None)
             self._read()
             self._settle()
             item = build_object(self)

@@ -65,7 +65,7 @@ def measure(workload: Workload, *, tiles: int, check: bool, simulate: bool, deta
     begin = time.process_time()
     package = tw.compile(graph, tiles=tiles, precision=workload.precision)
     result = Measured(workload.name, time.process_time() - begin, predicted=predicted_cycles(package))
-    program = package.debug.program if package.debug else None
+    program = package.program
     if program is not None:
         result.plan = [f"{item.name}: {item.plan[0]}" for item in program.operations if item.plan]
     if not simulate:
@@ -98,7 +98,7 @@ def measure(workload: Workload, *, tiles: int, check: bool, simulate: bool, deta
 
 def predicted_cycles(package: Package) -> int:
     """What the compiler expects of one run: its steps, those of a loop as often as it runs."""
-    program = package.debug.program if package.debug else None
+    program = package.program
     if program is None:
         return 0
     times = np.ones(len(program.steps))

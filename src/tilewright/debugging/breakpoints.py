@@ -96,19 +96,19 @@ def step_number(package: Package, name: str) -> int:
 
 def operation_of(package: Package, step: int) -> str:
     """The operation that a profile step belongs to, or an empty text."""
-    program = package.debug.program if package.debug is not None else None
+    program = package.program
     return program.steps[step].operation if program is not None else ""
 
 
 def _calls(package: Package, kernel: str) -> tuple[int, ...]:
     """The profile steps that call a kernel."""
-    program = package.debug.program if package.debug is not None else None
+    program = package.program
     steps = program.steps if program is not None else []
     return tuple(number for number, step in enumerate(steps) if step.kernel == kernel)
 
 
 def _first_step(package: Package, name: str) -> int:
-    program = package.debug.program if package.debug is not None else None
+    program = package.program
     name = program.doing(name) if program is not None else name
     operations = [operation_of(package, step) for step in range(len(package.profile.steps))]
     if name not in operations or not name:

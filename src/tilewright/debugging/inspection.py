@@ -193,7 +193,7 @@ class Inspection:
 
     def values(self) -> list[str]:
         """Names of the values that the package can place, in order of the program."""
-        program = self.package.debug.program if self.package.debug is not None else None
+        program = self.package.program
         return list(dict.fromkeys(v.binding.name for v in program.values)) if program is not None else []
 
     def tensor(self, name: str) -> Tensor:
@@ -216,7 +216,7 @@ class Inspection:
         return Tensor(name, array, state, wanted, found.difference, largest)
 
     def _value(self, name: str) -> ValueInfo:
-        program = self.package.debug.program if self.package.debug is not None else None
+        program = self.package.program
         found = [v for v in program.values if v.binding.name == name] if program is not None else []
         if not found:
             known = ", ".join(self.values()[:8]) or "none"
@@ -237,7 +237,7 @@ class Inspection:
         name = self.package.profile.steps[value.step].name
         if not places:
             return f"is not whole before step {name} is over", 0
-        program = self.package.debug.program if self.package.debug is not None else None
+        program = self.package.program
         assert program is not None
         loops = [loop for loop in program.loops if loop.first <= value.step <= loop.last]
         iteration = (len(places) - 1) % loops[-1].count if loops else 0
@@ -259,7 +259,7 @@ class Inspection:
         self, name: str, iteration: int
     ) -> tuple[NDArray[np.float32], float | NDArray[np.float64]] | None:
         graph, unknown = (self._graph, set[str]()) if self._graph is not None else package_graph(self.package)
-        program = self.package.debug.program if self.package.debug is not None else None
+        program = self.package.program
         reference = OperatorReference(graph, program.splits() if program is not None else {}, unknown)
         reference.begin()
         for key, array in self.inputs.items():
@@ -285,7 +285,7 @@ class Inspection:
 
     def _owner(self, tile: int, address: int) -> tuple[str, str]:
         """The buffer at an address now, and the step that brings it from elsewhere."""
-        program = self.package.debug.program if self.package.debug is not None else None
+        program = self.package.program
         if program is None:
             return "", ""
         position = int(tile_positions(self._device, self._order, self._engines.held)[tile])

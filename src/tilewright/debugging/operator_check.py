@@ -17,7 +17,7 @@ from tilewright.ipu21.simulator.choice import TRANSLATED, make_engines
 from tilewright.ipu21.simulator.classes import word_table
 from tilewright.ipu21.simulator.device import SimulatedDevice
 from tilewright.ipu21.simulator.hazards import PhaseChecks
-from tilewright.package.program_info import ProgramInfo, ValueInfo
+from tilewright.package.program_info import ValueInfo
 from tilewright.package.records import Package
 from tilewright.runtime import Session
 
@@ -112,9 +112,9 @@ class OperatorChecker:
         self, package: Package, device: SimulatedDevice, engines: PausingTiles, graph: Graph | None = None
     ) -> None:
         found, unknown = package_graph(package) if graph is None else (graph, set[str]())
-        assert package.debug is not None and package.debug.program is not None
+        assert package.program is not None
         self._package = package
-        self._program: ProgramInfo = package.debug.program
+        self._program = package.program
         self._device = device
         self._engines = engines
         self._order = StepOrder(package)

@@ -32,7 +32,7 @@ class StepOrder:
         steps = package.profile.steps
         # The upload of the weights happens once per session.
         first = 1 if len(steps) > 1 and steps[0].name == "initialize" else 0
-        program = package.debug.program if package.debug is not None else None
+        program = package.program
         self._package = package
         self._marks: dict[int, dict[int, int]] = {}
         self.sequence = _unrolled(first, len(steps), program.loops if program is not None else [])

@@ -271,6 +271,11 @@ class Package:
         names = ", ".join(binding.name for binding in (*self.inputs, *self.outputs))
         return f"<Package for {self.target}: {names}; {len(self.images)} images, {len(self.blobs)} blobs>"
 
+    @property
+    def program(self) -> ProgramInfo | None:
+        """What the program does, if the package says so."""
+        return self.debug.program if self.debug is not None else None
+
     def segment_bytes(self, segment: Segment) -> bytes:
         """The file bytes of a segment, without the zeros that follow."""
         if not segment.file_size:

@@ -27,7 +27,7 @@ def explain_operation(package: Package, name: str, profile: Profile | None = Non
 
     Raises UsageError for a package without debug information, an unknown name, or another package's profile.
     """
-    program = package.debug.program if package.debug is not None else None
+    program = package.program
     if program is None or package.debug is None:
         raise UsageError(
             "the package does not say how its program came about", hint="compile the model again"

@@ -9,7 +9,7 @@ from tilewright.package.records import Package
 
 def repetitions(package: Package) -> list[int]:
     """Instances of each profile step in one run; 1 where the package does not say."""
-    program = package.debug.program if package.debug is not None else None
+    program = package.program
     loops = program.loops if program is not None else []
     return [
         prod(loop.count for loop in loops if loop.first <= step <= loop.last)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import UsageError
 from tilewright.ipu21.machine.memory import IMAGE_BASE, LOADABLE_END, REGION1_BASE, TILE_BASE, TILE_END
-from tilewright.package.program_info import BufferInfo, ProgramInfo
+from tilewright.package.program_info import BufferInfo
 from tilewright.package.records import ALL_TILES, EXECUTE, Image, Package
 
 KINDS = (
@@ -121,8 +121,7 @@ class MemoryMap:
 
     def __init__(self, package: Package) -> None:
         self._package = package
-        debug = package.debug
-        self.program: ProgramInfo | None = debug.program if debug is not None else None
+        self.program = package.program
         self.steps = [step.name for step in package.profile.steps] or ["run"]
         self.buffers: list[BufferInfo] = list(self.program.buffers) if self.program is not None else []
         self.labels: list[str] = [buffer.name for buffer in self.buffers]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tilewright.package.digest import debug_digest, package_digest
-from tilewright.package.program_info import ProgramInfo
 from tilewright.package.records import EXECUTE, Package
 
 from .loops import repetitions
@@ -53,14 +52,10 @@ def _pairs(one: Mapping[str, Any], other: Mapping[str, Any], *, keep: bool = Fal
     ]
 
 
-def _program(package: Package) -> ProgramInfo | None:
-    return package.debug.program if package.debug is not None else None
-
-
 def _totals(package: Package) -> dict[str, float]:
     """Numbers of the whole package, in words that a person reads."""
     found = MemoryMap(package)
-    program = _program(package)
+    program = package.program
     cycles = sum(_cycles(package).values()) if program is not None else 0.0
     images = [
         sum(part.memory_size for part in image.segments if part.flags & EXECUTE) for image in package.images
@@ -105,7 +100,7 @@ def _steps(package: Package) -> dict[str, str]:
 
 def _cycles(package: Package) -> dict[str, float]:
     """Predicted cycles by operation, repetitions counted."""
-    program = _program(package)
+    program = package.program
     totals: Counter[str] = Counter()
     if program is not None:
         for step, times in zip(program.steps, repetitions(package), strict=True):
@@ -115,14 +110,14 @@ def _cycles(package: Package) -> dict[str, float]:
 
 
 def _plans(package: Package) -> dict[str, str]:
-    program = _program(package)
+    program = package.program
     if program is None:
         return {}
     return {operation.name: "; ".join(operation.plan) for operation in program.operations}
 
 
 def _layouts(package: Package) -> dict[str, str]:
-    program = _program(package)
+    program = package.program
     if program is None:
         return {}
     sizes: Counter[int] = Counter()

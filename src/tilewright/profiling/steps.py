@@ -26,7 +26,7 @@ def describe_steps(package: Package) -> list[Step]:
     operations = _operations(package)
     kernels = _kernels(package)
     live = package.debug.live if package.debug is not None else []
-    known = package.debug.program if package.debug is not None else None
+    known = package.program
     products = _products(package)
     steps = []
     for number, step in enumerate(package.profile.steps):

@@ -11,7 +11,7 @@ from ..isa.meaning.arrays import Integers, word_at
 from ..isa.meaning.bits import WORD
 from ..machine.memory import REGION1_BASE, TILE_BASE
 from . import state as at
-from .codes import GROUP_AUX_WORDS, GROUP_CONTROL, GROUP_MEMORY, GROUP_NONE, GROUP_STATE, GROUP_WHOLE
+from .codes import GROUP_AUX_WORDS, GROUP_CONTROL, GROUP_MEMORY, GROUP_NONE
 from .engine_checks import WRITTEN_OVER, fault, unsupported
 from .instruction_tables import (
     A_PLACES,
@@ -81,11 +81,11 @@ def immediate_of(word: int, packed: int) -> int:
     return value << ((packed >> 45) & 31)
 
 
-def meant_immediate(table: Integers, word: int, packed: int, group: int) -> int:
-    """The immediate; of an instruction that may take flags, as the value functions understand it."""
+def meant_immediate(table: Integers, word: int, packed: int) -> int:
+    """The immediate; of an instruction that takes flags, as the value functions understand it."""
     value = immediate_of(word, packed)
     family = (packed >> 56) & 63
-    if family and group in (GROUP_WHOLE, GROUP_STATE):
+    if family:
         return int(table[FLAG_MAPS_AT + 256 * (family - 1) + (value & 0xFF)])
     return value
 
@@ -109,7 +109,7 @@ def take_apart(table: Integers, part: Integers, word: int, form: int, whose: int
             file = at.A_REGISTERS if (fields >> (A_PLACES + place)) & 1 else 0
             register = file + ((word >> (field - 1)) & 15)
         part[FIRST + place] = register
-    part[IMMEDIATE_OF] = meant_immediate(table, word, table[row + IMMEDIATE], group)
+    part[IMMEDIATE_OF] = meant_immediate(table, word, table[row + IMMEDIATE])
     return 0
 
 

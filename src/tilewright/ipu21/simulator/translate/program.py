@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from ...isa.forms import FORMS
 from ...machine.memory import REGION1_BASE, TILE_BASE
 from .. import codes
-from ..engine_decode import find_form, immediate_of
+from ..engine_decode import find_form, meant_immediate
 from ..instruction_tables import (
     FIELDS,
-    FLAG_MAPS_AT,
     IMMEDIATE,
     INFO_COISSUE,
     INFO_GROUP,
@@ -39,14 +38,13 @@ class Operation:
     """One decoded instruction.
 
     Attributes:
-        word: its bits. info, places, packed: its row of the instruction tables.
+        word: its bits. info, places: from its row of the instruction tables.
         immediate: the value the engine would use, unsigned; flags as value functions understand them.
     """
 
     word: int
     info: int
     places: int
-    packed: int
     immediate: int
     mnemonic: str
 
@@ -137,13 +135,9 @@ def _operation(code: Code, address: int) -> Operation | None:
     if form <= 0:
         return None
     info = int(tables[ROW * form])
-    packed = int(tables[ROW * form + IMMEDIATE])
-    immediate = int(immediate_of(word, packed))
-    family = packed >> 56 & 63
-    if family:
-        immediate = int(tables[FLAG_MAPS_AT + 256 * (family - 1) + (immediate & 0xFF)])
+    immediate = int(meant_immediate(tables, word, int(tables[ROW * form + IMMEDIATE])))
     places = int(tables[ROW * form + FIELDS])
-    return Operation(word, info, places, packed, immediate, FORMS[form - 1].mnemonic)
+    return Operation(word, info, places, immediate, FORMS[form - 1].mnemonic)
 
 
 def _step(code: Code, address: int, repeating: bool) -> Step:

@@ -6,6 +6,7 @@ Results wait in RESULT0 and RESULT1 until the main half of the bundle has read i
 from __future__ import annotations
 
 from ..isa.meaning.arrays import Integers
+from ..isa.meaning.float16 import ESR
 from . import state as at
 from .codes import (
     GROUP_AUX_WORDS,
@@ -37,8 +38,6 @@ from .instruction_tables import (
     INFO_SLOTS,
 )
 from .stops import FLOATING_POINT
-
-ESR_BIT = 19
 
 
 def operand(state: Integers, context: int, entry: Integers, place: int) -> int:
@@ -86,7 +85,7 @@ def execute_aux(state: Integers, context: int, entry: Integers) -> int:
         return upper_access(state, context, entry, (info & 1023) != 0)
     control = state[csr_index(context, FP_CTL)]
     draws = (info >> INFO_DRAWS) & 3
-    if draws and ((control >> ESR_BIT) & 1 or (info >> INFO_DRAWS_ALWAYS) & 1):
+    if draws and (control & ESR or (info >> INFO_DRAWS_ALWAYS) & 1):
         draw(state, context, 0)
         if draws == 2:
             draw(state, context, 2)

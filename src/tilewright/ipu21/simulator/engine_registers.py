@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..isa.meaning.arrays import Integers, Singles, word_at
-from ..isa.meaning.bits import WORD
+from ..isa.meaning.bits import WORD, rounding_mode
 from ..isa.meaning.float16 import half_value
 from ..isa.meaning.prng import next_s0, next_s1, output, seeded
 from . import state as at
@@ -36,8 +36,8 @@ INCOMING_MUX, INCOMING_MUXPAIR, INCOMING_FORMAT, INCOMING_BASE, OUTGOING_BASE, O
     0xA8,
 )
 EXCHANGE_CTL = 0xA9
-RND, DOWNWARD = 16, 2
-"""Place of the rounding mode in $FP_CTL, and its code for minus infinity (derived)."""
+DOWNWARD = 2
+"""Rounding mode of $FP_CTL: to minus infinity (derived)."""
 ZAACC = 8
 """Bit of $FP_CLR: zero all accumulators (known)."""
 ZCWEI = 4
@@ -104,7 +104,7 @@ def upper_put(state: Integers, context: int, number: int, value: int) -> int:
         state[csr_index(context, FP_STS)] &= ~value & 7
         if value & ZAACC:
             clear_accumulators(accumulators(state, context))
-    elif number == FP_CTL and (value >> RND) & 7 == DOWNWARD:
+    elif number == FP_CTL and rounding_mode(value) == DOWNWARD:
         state[at.DOUBTS] = 1
     elif number == PRNG_SEED:
         for place in range(4):

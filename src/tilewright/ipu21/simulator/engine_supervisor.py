@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..isa.meaning.arrays import Doubles, Integers, Words, word_at
-from ..isa.meaning.bits import WORD
+from ..isa.meaning.bits import WORD, rounding_mode
 from ..machine.memory import REGION1_BASE, TILE_BASE
 from ..machine.timing import (
     PUT_IN_ROW,
@@ -45,7 +45,6 @@ from .engine_registers import (
     INCOMING_MUXPAIR,
     OUTGOING_DELTA,
     REPEAT_COUNT,
-    RND,
     SSR,
     WORKER_BASE,
     ZCWEI,
@@ -93,7 +92,7 @@ def start_worker(state: Integers, worker: int, entry: int, base: int, first: int
     state[csr_index(context, VERTEX_BASE_CSR)] = base
     control = state[csr_index(0, FP_ICTL)]
     state[csr_index(context, FP_CTL)] = control
-    if (control >> RND) & 7 == DOWNWARD:
+    if rounding_mode(control) == DOWNWARD:
         state[at.DOUBTS] = 1
     state[csr_index(context, FP_STS)] = 0
     state[csr_index(context, REPEAT_COUNT)] = 0

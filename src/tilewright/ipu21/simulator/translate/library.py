@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...isa.meaning.float16 import ESR
 from ...isa.meaning.registry import Meaning
 from .. import codes, pointers
 from .. import state as at
 from ..dispatch import signed_scale
-from ..engine_aux import ESR_BIT
 from ..engine_registers import FP_CTL, FP_INFMT, FP_ISCL, FP_NFMT, FP_SCL, TAS, csr_index, draw, upper_put
 from ..instruction_tables import instruction_tables
 from . import runtime
@@ -97,7 +97,7 @@ class _Wrapper:
             return
         do, skip = self.builder.name("draw"), self.builder.name("drawn")
         if not always:
-            bit = self.builder.op(f"and i64 {self.control.text}, {1 << ESR_BIT}")
+            bit = self.builder.op(f"and i64 {self.control.text}, {ESR}")
             self.builder.branch(self.builder.op(f"icmp ne i64 {bit}, 0"), do, skip)
             self.builder.label(do)
         for place in range(0, 2 * count, 2):

@@ -11,19 +11,14 @@ import ctypes
 
 from ...isa.meaning.address import ADDRESS
 from ...isa.meaning.arrays import Doubles, Integers, word_at
-from ...isa.meaning.bits import WORD, single_value
-from ...isa.meaning.float16 import half_value, round_half
+from ...isa.meaning.bits import ROUNDING, WORD, single_value
+from ...isa.meaning.float16 import ESR, half_value, round_half
 from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_END
 from ...machine.timing import SUPERVISOR_LATENCY, WORKER_SLOTS
 from .. import state as at
 from ..codes import BR, BRI, BRNZDEC, GROUP_CONTROL, GROUP_WORDS, SYNC
 from ..engine_decode import find_form, immediate_of
-from ..engine_registers import (
-    CCCSLOAD,
-    FP_CTL,
-    FP_STS,
-    csr_index,
-)
+from ..engine_registers import CCCSLOAD, FP_CTL, FP_STS, csr_index
 from ..instruction_tables import IMMEDIATE, INFO_GROUP, ROW
 from ..pointers import (
     bytes_at,
@@ -40,8 +35,8 @@ from . import reasons as why
 from . import scratch as sc
 from .recording import races, record, record_comb
 
-GENERAL_BITS = 7 << 16 | 1 << 19
-"""Bits of $FP_CTL that are zero in all but general code: rounding mode and stochastic rounding."""
+GENERAL_BITS = ROUNDING | ESR
+"""Bits of $FP_CTL that are zero in all but general code."""
 LOOK_AHEAD = 24
 """Most instructions that are looked at between a launch and the wait for it."""
 GIVE_UP = 8

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ...isa.meaning.bits import signed
 from .. import codes
 from ..instruction_tables import INFO_A_REGISTER, INFO_LANES
 from .program import Operation, Step
@@ -20,7 +21,8 @@ Unknown = tuple[str, int, int]
 Terms = tuple[tuple[Unknown, int], ...]
 """Unknowns with their factors, sorted."""
 
-ADDRESS_BITS = 0x1FFFFF
+ELEMENT_BITS, INTERLEAVED_BITS = 0x1FC000, 0x1F8008
+"""Bits that tell an address's memory element: of 16 KiB, in region 1 every other 8 bytes of 32 KiB."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,6 @@ class Group:
     wide: bool
     advance: Linear | None = None
     emitted: bool = False
-
-
-def signed(value: int) -> int:
-    """A 32-bit word as two's complement."""
-    return value - ((value & 0x80000000) << 1)
 
 
 @dataclass

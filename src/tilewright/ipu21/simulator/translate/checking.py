@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
+from ...isa.meaning.address import ADDRESS
 from ...machine.memory import REGION1_BASE, TILE_BASE
 from . import reasons
-from .accesses import ADDRESS_BITS, Analysis, Group, Terms, Unknown, groups_of
+from .accesses import ELEMENT_BITS, INTERLEAVED_BITS, Analysis, Group, Terms, Unknown, groups_of
 from .frame import Frame
 
 COLD = ", !prof !0"
@@ -115,7 +116,7 @@ class CheckEmitter(Frame):
             advances = [self._analysis.advance(item) if self._evaluable(item) else None for item in terms]
             if advances[0] is None or advances[1] is None:
                 return False
-            bases = [self.builder.op(f"and i64 {self._sum(item, 0)}, {ADDRESS_BITS}") for item in terms]
+            bases = [self.builder.op(f"and i64 {self._sum(item, 0)}, {ADDRESS}") for item in terms]
             steps = [self._sum(item.terms, item.constant) for item in advances if item is not None]
             apart = self._pair_apart(bases, steps, sorted(constants), less)
             safe = self.builder.op(f"and i1 {safe}, {apart}")
@@ -261,9 +262,8 @@ class CheckEmitter(Frame):
             self._may_meet = True
             build.allocas += ["  %met = alloca i1", "  store i1 false, ptr %met"]
         for first, second in pairs:
-            low = build.op(f"icmp ult i64 {build.op(f'and i64 {first}, {ADDRESS_BITS}')}, {REGION1_BASE}")
-            # Elements are 16 KiB, in region 1 every other 8 bytes of 32 KiB.
-            mask = build.op(f"select i1 {low}, i64 {0x1FC000}, i64 {0x1F8008}")
+            low = build.op(f"icmp ult i64 {build.op(f'and i64 {first}, {ADDRESS}')}, {REGION1_BASE}")
+            mask = build.op(f"select i1 {low}, i64 {ELEMENT_BITS}, i64 {INTERLEAVED_BITS}")
             differ = build.op(f"and i64 {build.op(f'xor i64 {first}, {second}')}, {mask}")
             same = build.op(f"icmp eq i64 {differ}, 0")
             build.store("i1", build.op(f"or i1 {build.load('i1', '%met')}, {same}"), "%met")

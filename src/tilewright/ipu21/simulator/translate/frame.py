@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from ...isa.meaning.address import ADDRESS
 from .. import state as at
 from ..engine_registers import csr_index
 from .ir import Builder
-
-ADDRESS_BITS = 0x1FFFFF
 
 
 class Frame:
@@ -103,8 +102,8 @@ class Frame:
         build = self.builder
         low, high = self.read_m64(pair), self.read_m64(pair + 1)
         self.open_pair(pair)
-        self.set_field(pair, 0, build.op(f"and i64 {low}, {ADDRESS_BITS}"))
-        self.set_field(pair, 1, build.op(f"and i64 {high}, {ADDRESS_BITS}"))
+        self.set_field(pair, 0, build.op(f"and i64 {low}, {ADDRESS}"))
+        self.set_field(pair, 1, build.op(f"and i64 {high}, {ADDRESS}"))
         top = build.op(f"and i64 {build.op(f'lshr i64 {high}, 21')}, 1023")
         third = build.op(f"or i64 {build.op(f'lshr i64 {low}, 21')}, {build.op(f'shl i64 {top}, 11')}")
         self.set_field(pair, 2, third)
@@ -118,7 +117,7 @@ class Frame:
     def pack(self, pair: int) -> None:
         """Write a pair's addresses back to its registers."""
         build = self.builder
-        a0, a1, a2 = (build.op(f"and i64 {self.field(pair, index)}, {ADDRESS_BITS}") for index in range(3))
+        a0, a1, a2 = (build.op(f"and i64 {self.field(pair, index)}, {ADDRESS}") for index in range(3))
         self.unpacked.discard(pair)
         low = build.op(f"or i64 {a0}, {build.op(f'shl i64 {a2}, 21')}")
         top = build.op(f"shl i64 {build.op(f'lshr i64 {a2}, 11')}, 21")

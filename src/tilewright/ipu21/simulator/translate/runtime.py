@@ -33,6 +33,7 @@ from ..pointers import (
 from ..stops import STOP_ASSISTANCE
 from . import reasons as why
 from . import scratch as sc
+from .accesses import ELEMENT_BITS, INTERLEAVED_BITS
 from .recording import races, record, record_comb
 
 GENERAL_BITS = ROUNDING | ESR
@@ -149,8 +150,7 @@ def meet(first: int, step: int, second: int, step_too: int, count: int) -> int:
     for index in range(count):
         one = (first + index * step) & ADDRESS
         other = (second + index * step_too) & ADDRESS
-        # Elements are 16 KiB, in region 1 every other 8 bytes of 32 KiB.
-        if (one ^ other) & (0x1FC000 if one < REGION1_BASE else 0x1F8008) == 0:
+        if (one ^ other) & (ELEMENT_BITS if one < REGION1_BASE else INTERLEAVED_BITS) == 0:
             return 1
     return 0
 

@@ -268,11 +268,6 @@ class Analysis:
         """Pairs whose addresses paced instructions of the stretch use."""
         return self.paced_pairs
 
-    def fields_known(self) -> set[int]:
-        """Pairs whose packed addresses at the beginning are part of an access's address."""
-        terms = (term for access in self.accesses for term, _ in access.address.terms)
-        return {first for kind, first, _ in terms if kind == "field"}
-
     # ---- repetition
 
     def advance(self, terms: Sequence[tuple[Unknown, int]]) -> Linear | None:

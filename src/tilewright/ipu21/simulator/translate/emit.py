@@ -135,8 +135,6 @@ class WorkerEmitter(MatrixEmitter):
             elif steps:
                 analysis = Analysis()
                 analysis.follow(steps)
-                for pair in sorted(analysis.fields_known()):
-                    self.unpack(pair)
                 self.begin(analysis, False)
                 self.look_ahead()
                 for step in steps:

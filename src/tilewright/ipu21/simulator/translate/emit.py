@@ -60,12 +60,6 @@ def wide_pairs(program: Program) -> set[int]:
     return {pair for pair in pairs | {pair for pair, count in votes.items() if count > 0} if pair < 8}
 
 
-def _reads_count(op: Operation) -> bool:
-    """A `get` of the cycle counter."""
-    is_get = op.group == codes.GROUP_CONTROL and op.function == codes.GET
-    return is_get and op.word & 0xFF in (COUNT_LOW, COUNT_HIGH)
-
-
 class WorkerEmitter(MatrixEmitter):
     """Turns a program into one LLVM function."""
 
@@ -170,24 +164,23 @@ class WorkerEmitter(MatrixEmitter):
             self.builder.jump(self.bail(reasons.UNKNOWN_CODE))
             return
         self.pending_issues += 1
-        counts = step.main is not None and _reads_count(step.main)
-        if counts and step.main is not None:
-            # The cycle is that of the issue, whatever slots the other half takes behind it.
-            self._csr(step, step.main)
+        op = step.main
+        csr = step.control() in (codes.GET, codes.PUT)
+        if op is not None and csr:
+            # The cycle counter tells the issue, whatever slots the other half takes behind it.
+            self._csr(step, op)
+            if self.builder.closed:
+                return
         result = self.aux(step.aux) if step.aux is not None else None
-        if step.main is not None and not counts:
-            op = step.main
+        if op is not None and not csr:
             if op.group == codes.GROUP_WORDS:
                 self._word(op)
             elif op.group == codes.GROUP_MEMORY:
                 self.memory(op)
             elif op.group == codes.GROUP_CONTROL:
-                if step.control() in (codes.GET, codes.PUT):
-                    self._csr(step, op)
-                else:
-                    self.land(result)
-                    self._control(step, op)
-                    return
+                self.land(result)
+                self._control(step, op)
+                return
             else:
                 self.builder.jump(self.bail(reasons.UNKNOWN_CODE))
         self.land(result)

@@ -23,9 +23,10 @@ from tilewright.ipu21.simulator.batch import run_tiles
 from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.instruction_tables import instruction_tables
 from tilewright.ipu21.simulator.tile import Tile
-from tilewright.ipu21.simulator.translate.matrix import AMP, SPLIT
+from tilewright.ipu21.simulator.translate.matrix import SPLIT
 from tilewright.ipu21.simulator.translate.native import without_cache
 from tilewright.ipu21.simulator.translate.tiles import run_translated, translator
+from tilewright.ipu21.simulator.translate.wide import AMP
 
 CODE = 0x4C100
 ENTRY = 0x4C200

@@ -21,7 +21,6 @@ from .library import PAIR
 from .program import Operation, Step
 from .wide import WideEmitter, native_amp
 
-AMP = "f16v4hihov4amp"
 SPLIT = frozenset(
     (
         "f16v4mix",

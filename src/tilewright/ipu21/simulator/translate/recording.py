@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from ...isa.meaning.arrays import Integers
 from ...machine.memory import TILE_BYTES
+from ...machine.topology import WORKERS
 from ..pointers import bytes_at, integers_at
 from . import scratch as sc
-
-WORKERS = 6
 
 
 def mark_page(line: Integers, first: int, last: int) -> int:

@@ -456,20 +456,20 @@ def load_entry(state: Integers, entry: int, low: int, high: int) -> int:
     return widen_entry(halves, 64 * (entry & 3) + (entry >> 2), low | (high << 32))
 
 
-def weight_loads(state: Integers, scratch: Integers, fixed: int, most: int) -> int:
+def weight_loads(state: Integers, scratch: Integers, pattern: int, most: int) -> int:
     """How many of one weight load follow at the supervisor's program counter, `most` at most.
 
-    `fixed`: place of its pattern in the scratch.
+    `pattern`: place of its pattern in the scratch.
     """
     words = memory_words(state)
     first = (state[at.PCS] - TILE_BASE) >> 2
     count = 0
-    while count < most and word_at(words, first + count) & scratch[fixed + 1] == scratch[fixed]:
+    while count < most and word_at(words, first + count) & scratch[pattern + 1] == scratch[pattern]:
         count += 1
     return count
 
 
-def load_weights_run(state: Integers, scratch: Integers, fixed: int, entries: int) -> int:
+def load_weights_run(state: Integers, scratch: Integers, pattern: int, entries: int) -> int:
     """Execute the `ld64putcs` or `ld128putcs`, of 1 or 2 entries, at the supervisor's program counter.
 
     Up to the first that is an exception; returns how many.
@@ -481,7 +481,7 @@ def load_weights_run(state: Integers, scratch: Integers, fixed: int, entries: in
         return 0
     most = min(state[at.BUDGET], (REGION1_BASE - state[at.PCS]) >> 2)
     most = min(most, (TILE_END - address) >> (2 + entries))
-    found = weight_loads(state, scratch, fixed, most)
+    found = weight_loads(state, scratch, pattern, most)
     code, data = (state[at.PCS] - TILE_BASE) >> 2, (address - TILE_BASE) >> 2
     count = 0
     while count < found:
@@ -509,8 +509,8 @@ def load_weights(state: Integers, scratch: Integers) -> int:
         return 0
     again = 1
     while again:
-        again = load_weights_run(state, scratch, sc.LD128PUTCS_FIXED, 2)
-        again += load_weights_run(state, scratch, sc.LD64PUTCS_FIXED, 1)
+        again = load_weights_run(state, scratch, sc.LD128PUTCS, 2)
+        again += load_weights_run(state, scratch, sc.LD64PUTCS, 1)
     return 0
 
 

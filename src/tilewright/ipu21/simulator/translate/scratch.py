@@ -48,7 +48,8 @@ ISSUES = 21
 AGREES = 22
 LAST = 23
 """What a worker reports: issue turns, issues, its verdict, the address behind its exit."""
-LD64PUTCS_FIXED, LD64PUTCS_MASK, LD128PUTCS_FIXED, LD128PUTCS_MASK = 24, 25, 26, 27
+LD64PUTCS, LD128PUTCS = 24, 26
+"""Patterns of these instructions: their fixed bits, then a mask of these."""
 NATIVE_ISSUES = 28
 """Issues made by translated workers so far; then phases run natively, undone for a race, undone otherwise."""
 PHASES, RACES, UNDONE = 29, 30, 31
@@ -132,7 +133,7 @@ class Scratch:
             self.words[place] = array.ctypes.data
         self.use(heads, records)
         for place, (fixed, mask) in zip(
-            (LD64PUTCS_FIXED, LD128PUTCS_FIXED), (_pattern("ld64putcs"), _pattern("ld128putcs")), strict=True
+            (LD64PUTCS, LD128PUTCS), (_pattern("ld64putcs"), _pattern("ld128putcs")), strict=True
         ):
             self.words[place], self.words[place + 1] = fixed, mask
 

@@ -23,6 +23,7 @@ from .ir import double_text
 from .products import DOUBLES, SETS, SINGLES, ProductEmitter
 from .program import Operation, Step
 
+AMP = "f16v4hihov4amp"
 WORDS = 4
 """Words of a delay line over both sets: what one AMP takes out and enters."""
 NOTHING = -1
@@ -31,9 +32,9 @@ ZERO_PAIR = 14
 _ROUND = 2.0**29
 
 
-def native_amp(op: Operation | None) -> bool:
+def native_amp(op: Operation) -> bool:
     """An AMP in which all units take part."""
-    return op is not None and op.mnemonic == "f16v4hihov4amp" and op.immediate < 4
+    return op.mnemonic == AMP and op.immediate < 4
 
 
 def entered_after(steps: Iterable[Step], entered: list[int]) -> list[int]:

@@ -82,10 +82,7 @@ class CheckEmitter(Frame):
                     wrong = build.join("or", "i64", wrong, self._odd_bits(group, size, residue, low))
             if group.wide:
                 outside = build.op(f"or i1 {outside}, {build.op(f'icmp ult i64 {low}, {REGION1_BASE}')}")
-            name = "prepare_store" if group.store else "prepare_load"
-            size = group.high - group.low
-            found = build.call("i64", f"tw.runtime.{name}", f"ptr %scratch, i64 {low}, i64 {size}")
-            bad = build.join("or", "i64", bad, found)
+            bad = build.join("or", "i64", bad, self._prepare(group, low))
         if wrong != "0":
             self.bail_if(build.op(f"icmp ne i64 {wrong}, 0"), reasons.ALIGNMENT)
         if outside != "false":
@@ -203,17 +200,23 @@ class CheckEmitter(Frame):
         step = self._sum(group.advance.terms, group.advance.constant)
         step = build.op(f"ashr i64 {build.op(f'shl i64 {step}, 32')}, 32")
         self._aligned(group, first, step)
-        size = group.high - group.low
-        name = "prepare_stores" if group.store else "prepare_loads"
-        arguments = f"ptr %scratch, i64 {first}, i64 {step}, i64 {count}, i64 {size}"
-        bad = build.call("i64", f"tw.runtime.{name}", arguments)
+        bad = self._prepare(group, first, step, count)
         if group.wide:
             self._region(first)
             less = build.op(f"sub i64 {count}, 1")
             self._region(build.op(f"add i64 {first}, {build.op(f'mul i64 {step}, {less}')}"))
         self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
 
-    def _aligned(self, group: Group, first: str, step: str) -> None:
+    def _prepare(self, group: Group, first: str, *walk: str) -> str:
+        """Record accesses to a group's bytes, the lowest at `first`; not zero if they cannot be made.
+
+        `walk`: step and count of repeated ones.
+        """
+        name = ("prepare_store" if group.store else "prepare_load") + ("s" if walk else "")
+        numbers = ", ".join(f"i64 {text}" for text in (first, *walk, str(group.high - group.low)))
+        return self.builder.call("i64", f"tw.runtime.{name}", f"ptr %scratch, {numbers}")
+
+    def _aligned(self, group: Group, first: str, step: str = "0") -> None:
         """`first` is the address of the group's lowest byte."""
         build, wrong = self.builder, "0"
         for size, residue in sorted(group.residues):
@@ -243,13 +246,10 @@ class CheckEmitter(Frame):
         if not group.emitted:
             group.emitted = True
             low = build.join("add", "i64", address, str(group.low - access.address.constant))
-            self._aligned(group, low, "0")
+            self._aligned(group, low)
             if group.wide:
                 self._region(low)
-            name = "prepare_store" if group.store else "prepare_load"
-            bad = build.call(
-                "i64", f"tw.runtime.{name}", f"ptr %scratch, i64 {low}, i64 {group.high - group.low}"
-            )
+            bad = self._prepare(group, low)
             self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
         return build.op(f"getelementptr i8, ptr %mem, i64 {address}")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from ..isa.csrs import COUNT_L, COUNT_U, CTXT_STS, PC, PRNG_0_0, TAS, UPPER, csr_name
 from ..isa.decode import Instruction
 
+_Word = TypeVar("_Word", np.uint32, np.uint64)
 _FEW = 4
 """Accumulators or weights shown one by one; more appear as one range."""
 _PRNG = range(PRNG_0_0, PRNG_0_0 + 4)
@@ -17,12 +19,11 @@ _LIVE = (PC, COUNT_L, COUNT_U, CTXT_STS)
 _READS_TAS = ("f32v2axpy", "f16v4mix")
 
 
-def named_csr(instruction: Instruction, context: int) -> tuple[str, int] | None:
-    """Name and number of the control register that an instruction names, if it does."""
+def named_csr(instruction: Instruction) -> int | None:
+    """Number of the control register that an instruction names, if it does."""
     for operand, value in zip(instruction.form.operands, instruction.operands, strict=True):
         if operand.names in ("csr", "upper_csr"):
-            number = value + UPPER if operand.names == "upper_csr" else value
-            return _name(number, context), number
+            return value + UPPER if operand.names == "upper_csr" else value
     return None
 
 
@@ -37,11 +38,11 @@ def read_csrs(
     """
     if instruction.form.mnemonic in _READS_TAS:
         return [("$TAS", int(csrs[TAS]))]
-    named = named_csr(instruction, context)
-    if named is None or "put" in instruction.form.mnemonic:
+    number = named_csr(instruction)
+    if number is None or "put" in instruction.form.mnemonic:
         return []
-    name, number = named
-    return [(name, m[instruction.operands[0]] if number in _LIVE else int(csrs[number]))]
+    value = m[instruction.operands[0]] if number in _LIVE else int(csrs[number])
+    return [(_name(number, context), value)]
 
 
 def changed_csrs(
@@ -52,9 +53,9 @@ def changed_csrs(
     The four words of the random numbers' state are one value.
     """
     named = {
-        found[1]
+        number
         for instruction in instructions
-        if "put" in instruction.form.mnemonic and (found := named_csr(instruction, context)) is not None
+        if "put" in instruction.form.mnemonic and (number := named_csr(instruction)) is not None
     }
     numbers = sorted({*np.flatnonzero(before != now).tolist(), *named})
     result = [(_name(number, context), int(now[number])) for number in numbers if number not in _PRNG]
@@ -66,26 +67,23 @@ def changed_csrs(
 
 def changed_accumulators(before: NDArray[np.float32], now: NDArray[np.float32]) -> Iterator[tuple[str, int]]:
     """Accumulators whose bits changed."""
-    bits = now.view(np.uint32)
-    changed = np.flatnonzero(before.view(np.uint32) != bits).tolist()
-    yield from _changed(changed, [int(value) for value in bits], 32, [f"AACC{index}" for index in range(32)])
+    yield from _changed(before.view(np.uint32), now.view(np.uint32), lambda index: f"AACC{index}")
 
 
 def changed_weights(before: NDArray[np.uint64], now: NDArray[np.uint64]) -> Iterator[tuple[str, int]]:
     """Weights that changed."""
-    names = [f"CWEI_{index >> 2}_{index & 3}" for index in range(64)]
-    yield from _changed(np.flatnonzero(before != now).tolist(), [int(value) for value in now], 64, names)
+    yield from _changed(before, now, lambda index: f"CWEI_{index >> 2}_{index & 3}")
 
 
 def _changed(
-    changed: list[int], values: list[int], width: int, names: list[str]
+    before: NDArray[_Word], now: NDArray[_Word], name: Callable[[int], str]
 ) -> Iterator[tuple[str, int]]:
+    changed = np.flatnonzero(before != now).tolist()
     if len(changed) <= _FEW:
-        yield from ((f"${names[index]}", values[index]) for index in changed)
+        yield from ((f"${name(index)}", int(now[index])) for index in changed)
         return
     first, last = changed[0], changed[-1]
-    whole = sum(values[index] << (width * (index - first)) for index in range(first, last + 1))
-    yield f"${names[first]}..{names[last]}", whole
+    yield f"${name(first)}..{name(last)}", int.from_bytes(now[first : last + 1].tobytes(), "little")
 
 
 def _name(number: int, context: int) -> str:

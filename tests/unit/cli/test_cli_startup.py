@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import tilewright
 from tilewright.cli.compile import CHIP_TILES
 from tilewright.cli.options import EngineName
 from tilewright.cli.sim import LAST_TILE
@@ -50,8 +51,6 @@ def test_the_package_is_lazy() -> None:
 
 
 def test_public_names() -> None:
-    import tilewright
-
     for name in ("trace", "TensorType", "ops", "compile", "model", "Graph", "Session", "open_device"):
         assert getattr(tilewright, name) is not None and name in dir(tilewright)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -60,3 +59,9 @@ def test_public_names() -> None:
 
 def test_the_repeated_constant_is_the_machines() -> None:
     assert CHIP_TILES == TILES
+
+
+def test_the_package_runs_as_a_module() -> None:
+    words = [sys.executable, "-m", "tilewright", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == f"tilewright {tilewright.__version__}\n"

@@ -145,6 +145,38 @@ def test_strided_walks_in_different_steps() -> None:
     assert native == 1
 
 
+@pytest.mark.parametrize("step", [48, 64, 96, 128, 256])
+@pytest.mark.parametrize("meets", [False, True])
+def test_more_strided_walks_than_are_kept_apart(step: int, meets: bool) -> None:
+    # Six walks of each worker, the workers' words between one another's. One store more: to the last word
+    # that worker 5 has stored, or to the word behind it.
+    rows, blocks = 11, 6
+    behind = step * rows * blocks
+    last = behind - step + 44
+    extra = last if meets else last + 4 if step > 48 else behind
+    tile, native = both(
+        f"""
+    get $m0, $WSR
+    and $m0, $m0, 7
+    shl $m1, $m0, 3
+    add $m1, $mvertex_base, $m1
+    setzi $m3, {blocks - 1}
+walk:
+    rpt {rows}, 0
+    {{ st64step $azeros, $mzero, $m1+=, {step // 8} ; fnop }}
+    brnzdec $m3, walk
+    brnz $m0, done
+    setzi $m2, {extra}
+    st32 $m15, $mvertex_base, $m2, 0
+done:
+""",
+        b"\xff" * (behind + 64),
+    )
+    assert native == (0 if meets else 1)
+    stored = tile.memory[DATA - 0x4C000 :][:behind].view(np.uint32).reshape(-1, step // 4)
+    assert (stored[:-1, :12] == 0).all() and (stored[:-1, 12:] == 0xFFFFFFFF).all()
+
+
 def test_a_strided_walk_through_a_block_that_all_load() -> None:
     _, native = both(
         STRIDED.format(more="setzi $m3, 0x5c000\nld64 $a2:3, $m3, $mzero, 12\nnop", source=1, step=0),

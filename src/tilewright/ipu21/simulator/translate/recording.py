@@ -14,24 +14,23 @@ from ..pointers import bytes_at, integers_at
 from . import scratch as sc
 
 
-def mark_page(line: Integers, first: int, last: int) -> int:
-    """Set the bits first..last of one line."""
+def mark_page(line: Integers, first: int, last: int, pattern: int) -> int:
+    """Set those of the bits first..last of one line that are in the pattern of its integers."""
     word, end = first >> 6, last >> 6
-    low, high = -1 << (first & 63), ~(-2 << (last & 63))
-    if word == end:
-        line[word] |= low & high
-        return 0
-    line[word] |= low
-    word += 1
+    low, high = pattern & (-1 << (first & 63)), ~(-2 << (last & 63))
     while word < end:
-        line[word] = -1
+        line[word] |= low
+        low = pattern
         word += 1
-    line[end] |= high
+    line[end] |= low & high
     return 0
 
 
-def mark(scratch: Integers, kind: int, low: int, high: int) -> int:
-    """Set the bits of the bytes from offset `low` to `high`. `kind`: 2 * worker, + 1 for stores."""
+def mark(scratch: Integers, kind: int, low: int, high: int, pattern: int) -> int:
+    """Set the bits of the words from offset `low` to `high` that are in a pattern, which repeats every 64.
+
+    `kind`: 2 * worker, + 1 for stores.
+    """
     first, last = low >> 2, (high - 1) >> 2
     page, end = first >> sc.PAGE_LOG, last >> sc.PAGE_LOG
     dirty = bytes_at(scratch[sc.DIRTY])
@@ -43,9 +42,27 @@ def mark(scratch: Integers, kind: int, low: int, high: int) -> int:
             scratch[sc.DIRTY_COUNT] += 1
         begin = page << sc.PAGE_LOG
         mark_page(
-            integers_at(line + page * 768), max(first - begin, 0), min(last - begin, (1 << sc.PAGE_LOG) - 1)
+            integers_at(line + page * 768),
+            max(first - begin, 0),
+            min(last - begin, (1 << sc.PAGE_LOG) - 1),
+            pattern,
         )
         page += 1
+    return 0
+
+
+def mark_comb(scratch: Integers, kind: int, low: int, high: int, step: int, size: int) -> int:
+    """Set the bits of `size` bytes at `low` and every `step` from there, up to `high`."""
+    if (low | step | size) & 3 == 0 and 256 % step == 0:
+        pattern, place = 0, low >> 2
+        while place < (low + 256) >> 2:
+            for word in range(size >> 2):
+                pattern |= 1 << ((place + word) & 63)
+            place += step >> 2
+        return mark(scratch, kind, low, high, pattern)
+    while low < high:
+        mark(scratch, kind, low, low + size, -1)
+        low += step
     return 0
 
 
@@ -53,14 +70,13 @@ def mark_all(scratch: Integers, kind: int) -> int:
     """Move the runs and combs of a kind to the bitmap."""
     runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
     for index in range(scratch[sc.RUN_COUNTS + kind]):
-        mark(scratch, kind, runs[2 * index], runs[2 * index + 1])
+        mark(scratch, kind, runs[2 * index], runs[2 * index + 1], -1)
     scratch[sc.RUN_COUNTS + kind] = 0
     combs = integers_at(scratch[sc.COMBS] + kind * sc.COMB_BYTES)
     for index in range(scratch[sc.COMB_COUNTS + kind]):
-        place = combs[4 * index]
-        while place < combs[4 * index + 1]:
-            mark(scratch, kind, place, place + combs[4 * index + 3])
-            place += combs[4 * index + 2]
+        mark_comb(
+            scratch, kind, combs[4 * index], combs[4 * index + 1], combs[4 * index + 2], combs[4 * index + 3]
+        )
     scratch[sc.COMB_COUNTS + kind] = 0
     return 0
 
@@ -92,9 +108,7 @@ def record_comb(scratch: Integers, store: int, low: int, step: int, count: int, 
     kind = 2 * scratch[sc.WORKER] + store
     used = scratch[sc.COMB_COUNTS + kind]
     if (low | step | size) & 3 or used == sc.MOST_COMBS:
-        for index in range(count):
-            mark(scratch, kind, low + index * step, low + index * step + size)
-        return 0
+        return mark_comb(scratch, kind, low, low + (count - 1) * step + size, step, size)
     combs = integers_at(scratch[sc.COMBS] + kind * sc.COMB_BYTES)
     combs[4 * used] = low
     combs[4 * used + 1] = low + (count - 1) * step + size

@@ -171,8 +171,7 @@ class WideEmitter(ProductEmitter):
             order = (half, half + 2, half + 4, half + 6)
             mine = self.shuffled("i32", 4, pairs[0], pairs[1], order)
             halves = build.op(f"bitcast <4 x i32> {mine} to <8 x half>")
-            singles = build.op(f"fpext <8 x half> {halves} to {SINGLES}")
-            line = build.op(f"fpext {SINGLES} {singles} to {DOUBLES}")
+            line = build.op(f"fpext <8 x half> {halves} to {DOUBLES}")
             if count < WORDS:
                 # The old ones from behind those that have left, the new ones in their places.
                 kept = (*range(2 * count, 8), *range(16 - 2 * count, 16))

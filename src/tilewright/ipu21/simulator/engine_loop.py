@@ -55,6 +55,11 @@ def issue_cycle(state: Integers, word: int, info: int, hazards: int) -> int:
     return cycle
 
 
+def loads_weights(info: int) -> bool:
+    """`ld64putcs` or `ld128putcs`."""
+    return (info >> INFO_GROUP) & 15 == GROUP_CONTROL and info & 1023 in (LD64PUTCS, LD128PUTCS)
+
+
 def held_back(state: Integers, pc: int, word: int, info: int) -> int:
     """Record a stop that comes before the next instruction, if there is one: 1, else 0."""
     if state[at.WINDOW] and (info >> INFO_WINDOW) & 1 == 0:
@@ -129,6 +134,10 @@ def supervisor_step(state: Integers) -> int:
         return fault(state, INVALID_INSTRUCTION, 0, -1)
     if held_back(state, pc, word, info):
         return 1
+    if state[at.ASSISTANCE] and state[at.ACTIVE] == 0 and loads_weights(info):
+        stopped = call_native(state[at.ASSISTANCE], state)
+        if stopped or state[at.PCS] != pc:
+            return stopped
     cycle = issue_cycle(state, word, info, entry[HAZARDS_OF])
     if state[at.ACTIVE]:
         cycle = wait_for_slot(state, cycle)
@@ -158,7 +167,7 @@ def run_tile(state: Integers) -> int:
     refresh_weights(state)
     stopped = 0
     while stopped == 0:
-        if state[at.ASSISTANCE]:
+        if state[at.ASSISTANCE] and (state[at.ACTIVE] or state[at.WAITING]):
             stopped = call_native(state[at.ASSISTANCE], state)
         if stopped == 0:
             stopped = finish_wait(state) if state[at.WAITING] else supervisor_step(state)

@@ -263,10 +263,55 @@ def _lower_widen_entry(lowering: Lowering, arguments: list[Value]) -> Value:
     return constant(0)
 
 
+def _lower_widen_all(lowering: Lowering, arguments: list[Value]) -> Value:
+    """Sixteen units of sixteen halves become sixteen rows, one per half, of sixteen doubles: eight units at a
+    time, whose halves three rounds of unpacking bring side by side."""
+    build, (target, raw) = lowering.builder, arguments
+
+    def shuffled(kind: str, one: str, other: str, order: list[int]) -> str:
+        mask = ", ".join(f"i32 {index}" for index in order)
+        return build.op(f"shufflevector {kind} {one}, {kind} {other}, <{len(order)} x i32> <{mask}>")
+
+    def unpacked(one: str, other: str, bits: int, side: int) -> str:
+        """Elements of one and the other in turn, from the lower or the upper half of each 128 bits."""
+        count, kind = 256 // bits, f"<{256 // bits} x i{bits}>"
+        one, other = (build.op(f"bitcast <16 x i16> {item} to {kind}") for item in (one, other))
+        first = [lane + side * count // 4 for lane in (0, count // 2)]
+        order = [
+            place for lane in first for at in range(count // 4) for place in (lane + at, lane + at + count)
+        ]
+        return build.op(f"bitcast {kind} {shuffled(kind, one, other, order)} to <16 x i16>")
+
+    for unit in (0, 8):
+        columns = [
+            [build.load("<16 x i16>", build.at(raw.text, "<16 x i16>", unit + place), 4)]
+            for place in range(8)
+        ]
+        for bits in (16, 32, 64):
+            columns = [
+                [
+                    unpacked(one, other, bits, side)
+                    for one, other in zip(columns[first], columns[first + 1], strict=True)
+                    for side in (0, 1)
+                ]
+                for first in range(0, len(columns), 2)
+            ]
+        for row, vector in enumerate(columns[0]):
+            both = build.op(f"bitcast <16 x i16> {vector} to <16 x half>")
+            for upper in (0, 8):
+                halves = shuffled("<16 x half>", both, "poison", list(range(upper, upper + 8)))
+                doubles = build.op(f"fpext <8 x half> {halves} to <8 x double>")
+                build.store(
+                    "<8 x double>", doubles, build.at(target.text, "double", 16 * (row + upper) + unit), 8
+                )
+    return constant(0)
+
+
 def library_source(native_halves: bool) -> str:
     """The library as LLVM text. `native_halves`: the CPU converts half precision itself."""
     if native_halves:
         special(runtime.widen_entry)(_lower_widen_entry)
+        special(runtime.widen_all)(_lower_widen_all)
     wanted: dict[str, Callable[..., Any]] = {symbol(function): function for function in RUNTIME}
     public = set(wanted)
     parts: list[str] = []

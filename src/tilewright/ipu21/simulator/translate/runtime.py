@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 
 from ...isa.meaning.address import ADDRESS
-from ...isa.meaning.arrays import Doubles, Integers, word_at
+from ...isa.meaning.arrays import Doubles, Integers, Words, word_at
 from ...isa.meaning.bits import ROUNDING, WORD, single_value
 from ...isa.meaning.float16 import ESR, half_value, round_half
 from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_END
@@ -40,6 +40,8 @@ GENERAL_BITS = ROUNDING | ESR
 """Bits of $FP_CTL that are zero in all but general code."""
 LOOK_AHEAD = 24
 """Most instructions that are looked at between a launch and the wait for it."""
+MANY_ENTRIES = 24
+"""Weight entries from which on all are widened at once."""
 GIVE_UP = 8
 """Failures without a success after which a translation is not tried again."""
 
@@ -52,11 +54,19 @@ def call_worker(function: int, state: Integers, context: int, scratch: Integers)
 
 
 def widen_entry(target: Doubles, first: int, halves: int) -> int:
-    """Four halves as doubles, 16 places apart; in vectors where the CPU converts halves."""
+    """Four halves as doubles, 16 places apart."""
     target[first] = half_value(halves & 0xFFFF)
     target[first + 16] = half_value((halves >> 16) & 0xFFFF)
     target[first + 32] = half_value((halves >> 32) & 0xFFFF)
     target[first + 48] = half_value((halves >> 48) & 0xFFFF)
+    return 0
+
+
+def widen_all(target: Doubles, raw: Words) -> int:
+    """All weight entries as doubles; in vectors where the CPU converts halves."""
+    for entry in range(64):
+        halves = word_at(raw, 2 * entry) | (word_at(raw, 2 * entry + 1) << 32)
+        widen_entry(target, 64 * (entry & 3) + (entry >> 2), halves)
     return 0
 
 
@@ -448,14 +458,6 @@ def run_launch(state: Integers, scratch: Integers) -> int:
 # ---- the supervisor's weight loads
 
 
-def load_entry(state: Integers, entry: int, low: int, high: int) -> int:
-    """One weight entry, raw and as halves."""
-    raw, halves = weight_words(state), half_weights(state)
-    raw[2 * entry] = low
-    raw[2 * entry + 1] = high
-    return widen_entry(halves, 64 * (entry & 3) + (entry >> 2), low | (high << 32))
-
-
 def weight_loads(state: Integers, scratch: Integers, pattern: int, most: int) -> int:
     """How many of one weight load follow at the supervisor's program counter, `most` at most.
 
@@ -483,16 +485,24 @@ def load_weights_run(state: Integers, scratch: Integers, pattern: int, entries: 
     most = min(most, (TILE_END - address) >> (2 + entries))
     found = weight_loads(state, scratch, pattern, most)
     code, data = (state[at.PCS] - TILE_BASE) >> 2, (address - TILE_BASE) >> 2
+    raw = integers_at(state[at.WEIGHTS])
     count = 0
     while count < found:
         first = word_at(words, code + count) & 0xFF
         if first + entries > 64:
             break
-        load_entry(state, first, word_at(words, data), word_at(words, data + 1))
+        raw[first] = word_at(words, data) | (word_at(words, data + 1) << 32)
         if entries == 2:
-            load_entry(state, first + 1, word_at(words, data + 2), word_at(words, data + 3))
+            raw[first + 1] = word_at(words, data + 2) | (word_at(words, data + 3) << 32)
         data += 2 * entries
         count += 1
+    if count * entries >= MANY_ENTRIES:
+        widen_all(half_weights(state), weight_words(state))
+    else:
+        for index in range(code, code + count):
+            first = word_at(words, index) & 0xFF
+            for entry in range(first, first + entries):
+                widen_entry(half_weights(state), 64 * (entry & 3) + (entry >> 2), raw[entry])
     if count:
         state[at.CLOCK] = max(state[at.CLOCK], state[at.CSR_READY + CCCSLOAD]) + count
         state[csr_index(0, CCCSLOAD)] = (address + count * size) & WORD
@@ -515,7 +525,8 @@ def load_weights(state: Integers, scratch: Integers) -> int:
 
 
 def assist(state: Integers) -> int:
-    """Called before each step of the supervisor: do what can be done natively; 1 to ask for a translation.
+    """Called before each step of the supervisor while workers have been launched, and where it loads weights:
+    do what can be done natively; 1 to ask for a translation.
 
     Checks that look at single accesses need the other engine.
     """

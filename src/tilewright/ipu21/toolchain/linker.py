@@ -19,6 +19,7 @@ from .resolution import (
     reachable,
     resolve_globals,
 )
+from .runtime_library import runtime_objects
 from .source_lines import by_place
 from .stack_sizes import linked_stack_sizes
 
@@ -35,7 +36,7 @@ def link(
     roots: Sequence[str] = (),
     externals: Mapping[str, int] | None = None,
 ) -> LinkedImage:
-    """Link objects into an image.
+    """Link objects into an image, with what they need of the C runtime functions (`runtime_library`).
 
     Args:
         objects: in link order, which is also the order in memory.
@@ -54,9 +55,11 @@ def link(
     for name, address in outside.items():
         if not 0 <= address < 1 << 32:
             raise LinkError(f"external {name} = {address:#x} is no 32-bit address")
-    globals_ = resolve_globals(objects, outside)
     wanted = list(dict.fromkeys([*([entry] if entry is not None else []), *roots]))
-    kept = reachable(objects, wanted or None, globals_)
+    given = len(objects)
+    objects = [*objects, *runtime_objects(objects, wanted, outside)]
+    globals_ = resolve_globals(objects, outside)
+    kept = reachable(objects, wanted or None, globals_, given)
     placed = place_sections(objects, kept, intervals, data_intervals)
     addresses = {item.id: item.address for item in placed}
 

@@ -105,9 +105,10 @@ def definition_of(
 
 
 def reachable(
-    objects: Sequence[ObjectFile], roots: Sequence[str] | None, globals_: Globals
+    objects: Sequence[ObjectFile], roots: Sequence[str] | None, globals_: Globals, given: int
 ) -> list[SectionId]:
-    """Sections to keep, in input order: all allocated ones, or with `roots` those the roots lead to.
+    """Sections to keep, in input order: all allocated ones of the first `given` objects, or with `roots`
+    those the roots lead to, and what these need.
 
     Raises LinkError listing every missing root and undefined symbol of the kept sections at once.
     """
@@ -132,7 +133,7 @@ def reachable(
         pending.append(section)
 
     if roots is None:
-        for number, item in enumerate(objects):
+        for number, item in enumerate(objects[:given]):
             for index, section in enumerate(item.sections):
                 if section.allocated and (number, index) not in globals_.discarded:
                     keep((number, index), section.name)

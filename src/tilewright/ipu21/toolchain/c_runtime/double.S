@@ -1,0 +1,446 @@
+# Double precision, which the machine has not: IEEE 754 binary64, rounded to nearest even, with subnormal numbers.
+# A double is a pair of words, the low one first; every NaN that is made is 0x7ff80000:00000000 (assumed).
+# Known: the compiler's doubles have 64 bits and go through these names.
+.include "function.S"
+.supervisor
+
+# The exponent field of a double's upper word.
+.macro exponent_field field, high
+shl \field, \high, 1
+shr \field, \field, 21
+.endm
+
+# Upper word -> the significand's, with the leading one; subnormal numbers get the exponent 1.
+.macro significand high, field
+shl \high, \high, 12
+shr \high, \high, 12
+brz \field, 1f
+or \high, \high, 0x100000
+bri 2f
+1:
+setzi \field, 1
+2:
+.endm
+
+# high:low, not 0, moved left until bit 52 is set, the exponent following.
+.macro normalise high, low, field, x, y
+brz \high, 1f
+clz \x, \high
+add \x, \x, -11
+bri 2f
+1:
+clz \x, \low
+add \x, \x, 21
+2:
+sub \field, \field, \x
+shift_left \high, \low, \x, \y
+.endm
+
+.macro nan
+mov $m0, $m15
+ldconst $m1, 0x7ff80000
+.endm
+
+.macro infinity
+mov $m0, $m15
+or $m1, $m7, 0x7ff00000
+.endm
+
+.macro zero
+mov $m0, $m15
+mov $m1, $m7
+.endm
+
+# $m7 sign in bit 31, $m8 exponent field, $m1:$m0 significand with three bits more, whose last tells of any lost.
+# Bit 55 is set, unless the exponent is 1. Rounds, and returns from a function that entered with 8 words.
+.section .text.__round_double, "ax", @progbits
+__round_double:
+cmpslt $m4, $m8, 2047
+brnz $m4, 1f
+infinity
+leave 8
+1:
+cmpslt $m4, $m8, 1
+brz $m4, 3f
+sub $m5, 1, $m8
+min $m5, $m5, 60
+shift_right_sticky $m1, $m0, $m5, $m4
+setzi $m8, 1
+3:
+and $m4, $m0, 7
+shr $m0, $m0, 3
+shl $m5, $m1, 29
+or $m0, $m0, $m5
+shr $m1, $m1, 3
+add $m8, $m8, -1
+shl $m8, $m8, 20
+add $m1, $m1, $m8
+# Up by one from the middle on, in the middle itself if the last bit is set.
+and $m5, $m0, 1
+add $m4, $m4, $m5
+cmpult $m4, $m4, 5
+sub $m4, 1, $m4
+add $m0, $m0, $m4
+cmpult $m4, $m0, $m4
+add $m1, $m1, $m4
+or $m1, $m1, $m7
+leave 8
+
+function __subdf3, 32
+or $m4, $m15, 0x80000000
+xor $m3, $m3, $m4
+bri __adddf3
+finish __subdf3
+
+function __adddf3, 32
+enter 8
+# The larger magnitude first.
+shl $m4, $m1, 1
+shl $m5, $m3, 1
+cmpult $m6, $m4, $m5
+brnz $m6, 1f
+cmpult $m6, $m5, $m4
+brnz $m6, 2f
+cmpult $m6, $m0, $m2
+brz $m6, 2f
+1:
+mov $m4, $m0
+mov $m5, $m1
+mov $m0, $m2
+mov $m1, $m3
+mov $m2, $m4
+mov $m3, $m5
+2:
+xor $m6, $m1, $m3
+shr $m7, $m1, 31
+shl $m7, $m7, 31
+exponent_field $m8, $m1
+exponent_field $m9, $m3
+cmpeq $m4, $m8, 2047
+brz $m4, 4f
+# The larger is no finite number. If both are infinite their signs must be the same.
+shl $m4, $m1, 12
+or $m4, $m4, $m0
+brnz $m4, 3f
+brpos $m6, 9f
+cmpeq $m4, $m9, 2047
+brz $m4, 9f
+3:
+nan
+9:
+leave 8
+4:
+significand $m1, $m8
+significand $m3, $m9
+shl $m1, $m1, 3
+shr $m4, $m0, 29
+or $m1, $m1, $m4
+shl $m0, $m0, 3
+shl $m3, $m3, 3
+shr $m4, $m2, 29
+or $m3, $m3, $m4
+shl $m2, $m2, 3
+sub $m5, $m8, $m9
+min $m5, $m5, 60
+shift_right_sticky $m3, $m2, $m5, $m4
+brneg $m6, 6f
+add $m0, $m0, $m2
+cmpult $m4, $m0, $m2
+add $m1, $m1, $m3
+add $m1, $m1, $m4
+shr $m4, $m1, 24
+brz $m4, 5f
+setzi $m5, 1
+shift_right_sticky $m1, $m0, $m5, $m4
+add $m8, $m8, 1
+5:
+bri __round_double
+6:
+cmpult $m4, $m0, $m2
+sub $m0, $m0, $m2
+sub $m1, $m1, $m3
+sub $m1, $m1, $m4
+or $m4, $m0, $m1
+brnz $m4, 7f
+mov $m7, $m15
+bri __round_zero
+7:
+# The leading one moves to bit 55, as far as the exponent allows.
+brz $m1, 1f
+clz $m5, $m1
+add $m5, $m5, -8
+bri 2f
+1:
+clz $m5, $m0
+add $m5, $m5, 24
+2:
+add $m4, $m8, -1
+min $m5, $m5, $m4
+sub $m8, $m8, $m5
+shift_left $m1, $m0, $m5, $m4
+bri __round_double
+finish __adddf3
+
+# A zero with the sign in $m7, returned as by __round_double.
+.section .text.__round_zero, "ax", @progbits
+__round_zero:
+zero
+leave 8
+
+# What multiplication and division begin with: the sign, and both exponents.
+.macro begin_product
+enter 8
+xor $m7, $m1, $m3
+shr $m7, $m7, 31
+shl $m7, $m7, 31
+exponent_field $m8, $m1
+exponent_field $m9, $m3
+.endm
+
+# x = 0 if the double is a zero.
+.macro any_bits x, high, low
+shl \x, \high, 1
+or \x, \x, \low
+.endm
+
+# Branch if the double is not a number; field is its exponent.
+.macro branch_nan target, high, low, field, x
+cmpeq \x, \field, 2047
+brz \x, 1f
+shl \x, \high, 12
+or \x, \x, \low
+brnz \x, \target
+1:
+.endm
+
+function __muldf3, 32
+begin_product
+branch_nan .Lmul_nan, $m1, $m0, $m8, $m4
+branch_nan .Lmul_nan, $m3, $m2, $m9, $m4
+max $m4, $m8, $m9
+any_bits $m5, $m1, $m0
+any_bits $m6, $m3, $m2
+cmpeq $m4, $m4, 2047
+brz $m4, 1f
+# An infinity: by zero it is nothing.
+brz $m5, .Lmul_nan
+brz $m6, .Lmul_nan
+infinity
+leave 8
+.Lmul_nan:
+nan
+leave 8
+1:
+brz $m5, 2f
+brnz $m6, 3f
+2:
+bri __round_zero
+3:
+significand $m1, $m8
+significand $m3, $m9
+normalise $m1, $m0, $m8, $m4, $m5
+normalise $m3, $m2, $m9, $m4, $m5
+add $m8, $m8, $m9
+add $m8, $m8, -1023
+# Both moved up to bit 63; the upper half of the product then has its leading one in bit 62 or 63.
+setzi $m5, 11
+shift_left $m1, $m0, $m5, $m4
+setzi $m5, 11
+shift_left $m3, $m2, $m5, $m4
+multiply_high $m9, $m0, $m2, $m4, $m5, $m6
+mul $m4, $m0, $m2
+st32 $m4, $m11, $m15, 3
+mul $m4, $m1, $m2
+add $m9, $m9, $m4
+cmpult $m5, $m9, $m4
+mul $m4, $m0, $m3
+add $m9, $m9, $m4
+cmpult $m6, $m9, $m4
+add $m5, $m5, $m6
+st32 $m5, $m11, $m15, 4
+ld32 $m4, $m11, $m15, 3
+or $m9, $m9, $m4
+st32 $m9, $m11, $m15, 3
+multiply_high $m9, $m1, $m2, $m4, $m5, $m6
+multiply_high $m0, $m0, $m3, $m4, $m5, $m6
+mul $m2, $m1, $m3
+multiply_high $m1, $m1, $m3, $m4, $m5, $m6
+ld32 $m5, $m11, $m15, 4
+add $m0, $m0, $m9
+cmpult $m4, $m0, $m9
+add $m0, $m0, $m2
+cmpult $m6, $m0, $m2
+add $m4, $m4, $m6
+add $m0, $m0, $m5
+cmpult $m6, $m0, $m5
+add $m4, $m4, $m6
+add $m1, $m1, $m4
+ld32 $m3, $m11, $m15, 3
+cmpne $m3, $m3, $m15
+setzi $m5, 7
+shr $m4, $m1, 31
+add $m8, $m8, $m4
+add $m5, $m5, $m4
+shift_right_sticky $m1, $m0, $m5, $m4
+or $m0, $m0, $m3
+bri __round_double
+finish __muldf3
+
+function __divdf3, 32
+begin_product
+branch_nan .Ldiv_nan, $m1, $m0, $m8, $m4
+branch_nan .Ldiv_nan, $m3, $m2, $m9, $m4
+any_bits $m5, $m1, $m0
+any_bits $m6, $m3, $m2
+cmpeq $m4, $m8, 2047
+brz $m4, 1f
+cmpeq $m4, $m9, 2047
+brnz $m4, .Ldiv_nan
+.Ldiv_infinity:
+infinity
+leave 8
+.Ldiv_nan:
+nan
+leave 8
+1:
+brnz $m6, 2f
+brz $m5, .Ldiv_nan
+bri .Ldiv_infinity
+2:
+brz $m5, 3f
+cmpeq $m4, $m9, 2047
+brz $m4, 4f
+3:
+bri __round_zero
+4:
+significand $m1, $m8
+significand $m3, $m9
+normalise $m1, $m0, $m8, $m4, $m5
+normalise $m3, $m2, $m9, $m4, $m5
+sub $m8, $m8, $m9
+add $m8, $m8, 1023
+# The dividend must be the larger, so that the first bit of the quotient is set.
+cmpult $m4, $m1, $m3
+brnz $m4, 5f
+cmpult $m4, $m3, $m1
+brnz $m4, 6f
+cmpult $m4, $m0, $m2
+brz $m4, 6f
+5:
+shl $m1, $m1, 1
+shr $m4, $m0, 31
+or $m1, $m1, $m4
+shl $m0, $m0, 1
+add $m8, $m8, -1
+6:
+mov $m4, $m15
+mov $m5, $m15
+setzi $m6, 55
+7:
+shl $m5, $m5, 1
+shr $m9, $m4, 31
+or $m5, $m5, $m9
+shl $m4, $m4, 1
+cmpult $m9, $m1, $m3
+brnz $m9, 8f
+cmpult $m9, $m3, $m1
+brnz $m9, 1f
+cmpult $m9, $m0, $m2
+brnz $m9, 8f
+1:
+cmpult $m9, $m0, $m2
+sub $m0, $m0, $m2
+sub $m1, $m1, $m3
+sub $m1, $m1, $m9
+add $m4, $m4, 1
+8:
+shl $m1, $m1, 1
+shr $m9, $m0, 31
+or $m1, $m1, $m9
+shl $m0, $m0, 1
+brnzdec $m6, 7b
+or $m0, $m0, $m1
+cmpne $m0, $m0, $m15
+or $m0, $m0, $m4
+mov $m1, $m5
+bri __round_double
+finish __divdf3
+
+# $m0 = -1, 0 or 1 as the first is smaller, equal or larger, or `unordered`.
+.macro compare unordered
+or $m6, $m15, 0xffe00000
+shl $m4, $m1, 1
+cmpne $m5, $m0, $m15
+or $m4, $m4, $m5
+cmpult $m4, $m6, $m4
+brnz $m4, 1f
+shl $m4, $m3, 1
+cmpne $m5, $m2, $m15
+or $m4, $m4, $m5
+cmpult $m4, $m6, $m4
+brz $m4, 2f
+1:
+add $m0, $m15, \unordered
+br $m10
+2:
+or $m4, $m1, $m3
+shl $m4, $m4, 1
+or $m4, $m4, $m0
+or $m4, $m4, $m2
+brnz $m4, 3f
+mov $m0, $m15
+br $m10
+3:
+# Words whose order is that of the numbers: the magnitude is turned round if the first is negative.
+xor $m4, $m1, $m3
+brpos $m4, 4f
+shrs $m0, $m1, 31
+or $m0, $m0, 1
+br $m10
+4:
+shrs $m5, $m1, 31
+cmpult $m4, $m1, $m3
+cmpult $m6, $m3, $m1
+sub $m6, $m6, $m4
+brnz $m6, 5f
+cmpult $m4, $m0, $m2
+cmpult $m6, $m2, $m0
+sub $m6, $m6, $m4
+5:
+xor $m6, $m6, $m5
+sub $m0, $m6, $m5
+br $m10
+.endm
+
+function __eqdf2
+also __nedf2
+also __ltdf2
+also __ledf2
+also __cmpdf2
+compare 1
+finish __eqdf2
+
+function __gtdf2
+also __gedf2
+compare -1
+finish __gtdf2
+
+function __unorddf2
+or $m6, $m15, 0xffe00000
+shl $m4, $m1, 1
+cmpne $m5, $m0, $m15
+or $m4, $m4, $m5
+cmpult $m4, $m6, $m4
+shl $m0, $m3, 1
+cmpne $m5, $m2, $m15
+or $m0, $m0, $m5
+cmpult $m0, $m6, $m0
+or $m0, $m0, $m4
+br $m10
+finish __unorddf2
+
+function __negdf2
+or $m2, $m15, 0x80000000
+xor $m1, $m1, $m2
+br $m10
+finish __negdf2

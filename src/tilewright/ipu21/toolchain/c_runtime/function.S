@@ -1,0 +1,142 @@
+# What every function of this folder begins and ends with.
+
+# A function of `stack` bytes. Definitions of the program come before these: all names are weak.
+.macro function name, stack=0
+.section .stack_sizes, "", @progbits
+.long .Lbegin_\name
+.uleb128 \stack
+.section .text.\name, "ax", @progbits
+.p2align 2
+.weak \name
+.type \name, @function
+\name:
+.Lbegin_\name:
+.endm
+
+# Another name for the function that begins here.
+.macro also name
+.weak \name
+.type \name, @function
+\name:
+.endm
+
+.macro finish name
+.size \name, . - \name
+.endm
+
+# Keep $m7..$m9 of the caller in a frame of `words` words, of which the first three hold them.
+.macro enter words=4
+add $m11, $m11, -4 * \words
+st32 $m7, $m11, $m15, 0
+st32 $m8, $m11, $m15, 1
+st32 $m9, $m11, $m15, 2
+.endm
+
+.macro leave words=4
+ld32 $m7, $m11, $m15, 0
+ld32 $m8, $m11, $m15, 1
+ld32 $m9, $m11, $m15, 2
+add $m11, $m11, 4 * \words
+br $m10
+.endm
+
+# high = upper word of the product of a and b without signs; high may be a. Three words of scratch.
+.macro multiply_high high, a, b, x, y, z
+sort4x16lo \x, \a, $m15
+sort4x16lo \y, \b, $m15
+mul \z, \x, \y
+shr \z, \z, 16
+shr \high, \a, 16
+mul \y, \high, \y
+add \y, \y, \z
+shr \z, \b, 16
+mul \x, \x, \z
+mul \high, \high, \z
+shr \z, \y, 16
+add \high, \high, \z
+sort4x16lo \y, \y, $m15
+add \x, \x, \y
+shr \x, \x, 16
+add \high, \high, \x
+.endm
+
+# Minus high:low; one word of scratch.
+.macro negate high, low, x
+sub \high, $m15, \high
+sub \low, $m15, \low
+cmpne \x, \low, $m15
+sub \high, \high, \x
+.endm
+
+# high:low shifted left by count, which is lost; 0 <= count < 64.
+.macro shift_left high, low, count, x
+cmpult \x, \count, 32
+brnz \x, 1f
+mov \high, \low
+mov \low, $m15
+add \count, \count, -32
+1:
+sub \x, 32, \count
+shr \x, \low, \x
+shl \high, \high, \count
+or \high, \high, \x
+shl \low, \low, \count
+.endm
+
+# high:low shifted right by count, which is lost; 0 <= count < 64. Bit 0 tells of any bit shifted out.
+.macro shift_right_sticky high, low, count, x
+cmpult \x, \count, 32
+brnz \x, 1f
+cmpne \x, \low, $m15
+or \low, \high, \x
+mov \high, $m15
+# Bits of the upper word are kept; what the lower word lost is in bit 0 and stays there when it moves on.
+add \count, \count, -32
+1:
+sub \x, 32, \count
+shl \x, \low, \x
+cmpne \x, \x, $m15
+shr \low, \low, \count
+or \low, \low, \x
+sub \x, 32, \count
+shl \x, \high, \x
+or \low, \low, \x
+shr \high, \high, \count
+.endm
+
+# An integer as its magnitude; sign becomes 0 or -1.
+.macro magnitude value, sign
+shrs \sign, \value, 31
+xor \value, \value, \sign
+sub \value, \value, \sign
+.endm
+
+# A float given by bits, times `by` and added to: sum = sum * by + bits.
+.macro times_plus sum, by, bits, x
+f32mul \sum, \sum, \by
+ldconst \x, \bits
+f32add \sum, \sum, \x
+.endm
+
+# Bits from a main to an auxiliary register, through a word of the frame.
+.macro to_float float, bits, word
+st32 \bits, $m11, $m15, \word
+ld32 \float, $m11, $m15, \word
+.endm
+
+# Magnitude of a float's bits.
+.macro float_magnitude bits
+shl \bits, \bits, 1
+shr \bits, \bits, 1
+.endm
+
+# Returns the argument, and with it the sign of zero, if its magnitude is below that float.
+.macro same_below bits
+atom $m0, $a0
+float_magnitude $m0
+ldconst $m1, \bits
+cmpult $m0, $m0, $m1
+brz $m0, 1f
+br $m10
+1:
+.endm

@@ -154,6 +154,7 @@ def _check_outputs(graph: Graph) -> None:
     if not graph.output_names:
         raise GraphError("the graph has no output")
     computed = {value for operation in graph.operations for value in operation.results}
+    inputs = {value.name for value in graph.inputs}
     named: dict[Value, str] = {}
     for name, value in graph.outputs:
         _check_name(name, "output")
@@ -163,6 +164,10 @@ def _check_outputs(graph: Graph) -> None:
             raise GraphError(f"outputs {named[value]!r} and {name!r} are the same value")
         if name in named.values():
             raise GraphError(f"two outputs are called {name!r}")
+        if name in inputs:
+            raise GraphError(
+                f"output {name!r} is called like an input", hint="name the result differently, such as 'y'"
+            )
         named[value] = name
 
 

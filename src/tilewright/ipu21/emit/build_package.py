@@ -54,7 +54,7 @@ class HostBindings:
             for name, held in plan.outputs.items()
         ]
         constants = {value.name: data for value, data in graph.constants}
-        self.weights = store_weights(work, placement, constants, store)
+        self.weights = store_weights(work, placement, constants, store, {*types, *outputs})
         self.traffic = HostTraffic(plan_batches([]), plan_batches(self.inputs), plan_batches(self.outputs))
 
 

@@ -116,9 +116,17 @@ class _Stored:
 
 
 def store_weights(
-    work: TileWork, placement: Placement, constants: Mapping[str, NDArray[Any]], store: ImageBlobs
+    work: TileWork,
+    placement: Placement,
+    constants: Mapping[str, NDArray[Any]],
+    store: ImageBlobs,
+    taken: set[str],
 ) -> Weights:
-    """Pack every weight once, and name the bytes in the image of every tile that holds them."""
+    """Pack every weight once, and name the bytes in the image of every tile that holds them.
+
+    Args:
+        taken: names of other bindings. A weight that is called so gets another name.
+    """
     plan = work.plan
     result = Weights([], [[] for _ in range(plan.tiles)])
     for name, use in plan.weights.items():
@@ -127,7 +135,7 @@ def store_weights(
         stored = _Stored(plan.buffers[name].layout, use, buffer_addresses(name, work, placement))
         matrix = weight_matrix(use, constants)
         blob = store.add(pack_slices(stored.binding(name, matrix, stored.holders), matrix))
-        binding = stored.binding(name, matrix, stored.tiles)
+        binding = stored.binding(f"{name}@weight" if name in taken else name, matrix, stored.tiles)
         binding.blob = blob
         result.bindings.append(binding)
         for tile in stored.tiles.tolist():

@@ -167,13 +167,40 @@ def test_weights_of_joined_products_walk_alike_or_not_at_all() -> None:
     check(lambda x: {"y": tw.ops.repeat(body, 3, x, stacks)}, 9, x=(5, 16))
 
 
-def test_refused_by_name_before_any_work() -> None:
-    def network(x: Any, g: Any) -> Any:
-        return {"y": tw.ops.layer_norm(x, g, g)}
+@pytest.mark.parametrize("tiles", [1, 7, 30])
+def test_a_layer_norm_whose_scale_and_offset_are_computed(tiles: int) -> None:
+    fixed = normal(40)
 
-    graph = tw.trace(network, x=tw.TensorType((3, 4)), g=tw.TensorType((4,)))
-    with pytest.raises(UnsupportedError, match=r"layer_norm.* g is no constant"):
-        tw.compile(graph, tiles=4)
+    def network(x: Any, g: Any, b: Any) -> Any:
+        scaled = tw.ops.layer_norm(x, g, b)
+        halves = tw.ops.layer_norm(tw.ops.gelu(scaled), tw.ops.gelu(g), fixed)
+        return {"y": tw.ops.layer_norm(halves, fixed, b + fixed), "z": g + b}
+
+    check(network, tiles, x=(6, 40), g=(40,), b=(40,))
+
+
+def test_a_layer_norm_in_a_loop_that_scales_by_what_the_loop_carries() -> None:
+    stacks = {"v": normal(3, 16)}
+
+    def body(y: Any, g: Any, v: Any) -> Any:
+        return tw.ops.layer_norm(y, g, v), tw.ops.gelu(g) + v
+
+    def network(x: Any, g: Any) -> Any:
+        y, _ = tw.ops.repeat(body, 3, (x, g), stacks)
+        return {"y": y}
+
+    check(network, 9, x=(5, 16), g=(16,))
+
+
+def test_a_result_may_be_called_like_a_constant() -> None:
+    w = normal(16, 16)
+    check(lambda x: {"w": x @ w, "b": tw.ops.gelu(x)}, 3, x=(4, 16))
+
+
+def test_refused_by_name_before_any_work() -> None:
+    graph = tw.trace(lambda x: {"y": tw.ops.softmax(x), "z": tw.ops.gelu(x)}, x=tw.TensorType((3, 4)))
+    with pytest.raises(UnsupportedError, match=r"1 thing.*\n.*softmax.*no plan for this operator in float32"):
+        tw.compile(graph, tiles=4, precision="float32")
 
 
 def test_what_memory_held_before_does_not_reach_a_product() -> None:

@@ -251,10 +251,29 @@ class Builder:
     def layer_norm(self, item: Item) -> Item | None:
         if not item.shape:
             return None
-        gamma = 1 + normal(self.generator, item.shape[-1:], 0.1)
-        beta = normal(self.generator, item.shape[-1:], 0.1)
+        gamma = self.row(item.shape[-1]) or Item(1 + normal(self.generator, item.shape[-1:], 0.1), 1.0)
+        beta = self.row(item.shape[-1]) or Item(normal(self.generator, item.shape[-1:], 0.1), 0.0)
         epsilon = self.choose([1e-5, 1e-6, 1e-12])
-        return Item(ops.layer_norm(item.value, gamma, beta, epsilon=epsilon), 4.0)
+        value = ops.layer_norm(item.value, gamma.value, beta.value, epsilon=epsilon)
+        return Item(value, 4 * gamma.magnitude + beta.magnitude)
+
+    def row(self, columns: int) -> Item | None:
+        """The first row of a value with so many columns now and then, of length 1."""
+        others = [other for other in self.pool if other.shape[-1:] == (columns,)]
+        if not others or "l2_normalize" not in self.steps or self.choose([True, True, False]):
+            return None
+        item = self.choose(others)
+        for step in (
+            lambda value: ops.reshape(value, shape=(-1, columns)),
+            lambda value: ops.slice(value, axis=0, start=0, stop=1),
+            lambda value: ops.reshape(value, shape=(columns,)),
+            ops.l2_normalize,
+        ):
+            self.used.append(item)
+            item = Item(step(item.value), 1.0 if step is ops.l2_normalize else item.magnitude)
+            self.keep(item)
+        self.used.append(item)
+        return item
 
     def softmax(self, item: Item) -> Item | None:
         return Item(ops.softmax(item.value), 1.0) if item.shape else None

@@ -12,7 +12,7 @@ from . import cost
 from .groups import padded_columns
 from .layout import MICRO, Axis, Layout
 from .steps import Held, Report, Retile, WeightUse
-from .views import spread_widely
+from .views import spread_widely, stacked
 
 if TYPE_CHECKING:
     from .planner import Planner
@@ -25,28 +25,37 @@ LEAST_LENGTH = 2.0**-15
 
 def plan_layer_norm(planner: Planner, operation: Operation) -> None:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta."""
-    x, gamma, beta = operation.operands
-    width = x.type.shape[-1]
+    x = operation.operands[0]
     source = _operand(planner, operation)
-    layout = planner.builder.layout(source.buffer)
-    use = WeightUse(
-        (planner.constant(gamma), planner.constant(beta)),
-        (2, width),
-        stacked=True,
-        column_groups=(source.groups,),
-        iterations=planner.iterations_of(gamma),
-    )
-    affine = Layout("a16", Axis(2), layout.column, layout.tiles)
-    weights = planner.builder.weight(gamma.name, use, affine, operation.result.name)
     _plan(
         planner,
         operation,
         source,
         "normalise_f16",
-        weights,
-        columns=width,
+        _affine(planner, operation, source),
+        columns=x.type.shape[-1],
         epsilon=number(operation.attributes, "epsilon"),
     )
+
+
+def _affine(planner: Planner, operation: Operation, source: Held) -> str:
+    """The buffer of scale and offset, two rows: on each tile those of the columns it has."""
+    gamma, beta = operation.operands[1:]
+    builder, name = planner.builder, operation.result.name
+    layout = builder.layout(source.buffer)
+    wanted = Layout("a16", Axis(2), layout.column, layout.tiles)
+    walked = planner.iterations_of(gamma), planner.iterations_of(beta)
+    if planner.is_constant(gamma) and planner.is_constant(beta) and walked[0] == walked[1]:
+        use = WeightUse(
+            (planner.constant(gamma), planner.constant(beta)),
+            (2, gamma.type.shape[-1]),
+            stacked=True,
+            column_groups=(source.groups,),
+            iterations=walked[0],
+        )
+        return builder.weight(gamma.name, use, wanted, name)
+    rows = planner.needed(stacked(planner, (gamma, beta), operation), source.groups)
+    return builder.receive(rows, wanted, "affine", name).buffer
 
 
 def plan_l2_normalize(planner: Planner, operation: Operation) -> None:

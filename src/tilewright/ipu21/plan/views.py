@@ -181,6 +181,16 @@ def stored_constant(planner: Planner, value: Value, groups: Groups | None) -> He
     return planner.builder.held(buffer, groups=groups)
 
 
+def stacked(planner: Planner, values: tuple[Value, ...], operation: Operation) -> Value:
+    """Vectors of one length as the rows of a value of its own."""
+    shape = (len(values), values[0].type.elements)
+    name = f"{operation.result.name}.{values[0].name}"
+    rows = Value(planner.fresh_id(), TensorType(shape, values[0].type.dtype), name)
+    numbers = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(shape)
+    planner.leave_view(rows, _compose(planner, values, numbers))
+    return rows
+
+
 def broadcast(planner: Planner, value: Value, operation: Operation) -> Value:
     """A value as the operation's result shape has it."""
     return _derived(planner, value, operation.result.type.shape, operation)

@@ -8,6 +8,8 @@ from tilewright.errors import LinkError
 from tilewright.ipu21.toolchain import LinkedImage, ObjectFile, assemble, link
 from tilewright.ipu21.toolchain.runtime_library import FOLDER, member, members
 
+pytestmark = pytest.mark.unit
+
 CALLER = """
 .section .text.start, "ax"
 .globl start

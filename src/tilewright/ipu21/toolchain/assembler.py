@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...errors import AssemblyError
 from .conditions import Conditions
 from .control import BRANCHES, COLLECTORS, CONDITIONS, call_macro, run_control
 from .diagnostics import AssemblyFaults, SourceFault, did_you_mean
-from .directives import Arguments, default_flags, run_directive
+from .directives import Arguments, run_directive
 from .emission import Emitter
 from .expressions import Address, ExpressionParser, Value, evaluate
 from .instructions import Instruction, load_constant, read_instruction
+from .layout import MAXIMUM_READS, Layout
 from .lexer import Token, tokenise
 from .macros import MAXIMUM_NESTING, MAXIMUM_STATEMENTS, Evaluate, Macro
 from .matching import all_mnemonics, readings
@@ -22,7 +24,8 @@ from .objects import ObjectFile
 from .operands import parse_operands
 from .preprocess import Preprocessed, from_marked, is_marked, needs_preprocessing, preprocess
 from .scope import Scope
-from .settling import check_repeat, settle_code, settle_data
+from .section_directives import default_flags
+from .settling import check_repeat, settle_code, settle_data, settle_number, settle_request
 from .sources import Sources, TooManyFaults
 from .statements import Statement, cut_statements
 from .symbols import MAXIMUM_SECTION_BYTES, Section, Symbol, SymbolTable
@@ -55,14 +58,17 @@ class _Bundle:
 class Assembler:
     """State of one assembly. Use `assemble`."""
 
-    def __init__(self, source: str, sources: Sources, defines: Mapping[str, int]) -> None:
+    def __init__(
+        self, source: str, sources: Sources, defines: Mapping[str, int], layout: Layout | None = None
+    ) -> None:
         self.sources = sources
+        self.layout = layout or Layout()
         self.symbols = SymbolTable(sources.where)
         self.sections: dict[str, Section] = {}
         self.section = self.named_section(".text")
-        self.previous: Section | None = None
-        self.section_stack: list[tuple[Section, Section | None]] = []
-        self.emitter = Emitter(where=sources.where)
+        self.previous: tuple[Section, int] | None = None
+        self.section_stack: list[tuple[tuple[Section, int], tuple[Section, int] | None]] = []
+        self.emitter = Emitter(where=sources.where, layout=self.layout)
         self.conditions = Conditions()
         self.macros: dict[str, Macro] = {}
         self.macro_calls = 0
@@ -86,8 +92,19 @@ class Assembler:
         section = self.sections.get(name)
         if section is None:
             flags, kind = default_flags(name)
-            section = self.sections[name] = Section(name, kind, flags)
+            section = self.add_section(name, Section(name, kind, flags))
         return section
+
+    def add_section(self, key: str, section: Section) -> Section:
+        """Remember a section that was not there; `key` tells it from others of its name."""
+        section.starts = dict(self.layout.starts.get(key, {}))
+        self.sections[key] = section
+        return section
+
+    @property
+    def place(self) -> tuple[Section, int]:
+        """The section and the number of its subsection."""
+        return self.section, self.section.number
 
     def include(self, name: str, source: str, statement: Statement) -> None:
         """Read the statements of another file next. Raises SourceFault when files are nested too deeply."""
@@ -132,8 +149,11 @@ class Assembler:
         self._locals += 1
         return f".LL{self._locals:04x}$"
 
-    def enter(self, section: Section) -> None:
-        self.previous, self.section = self.section, section
+    def enter(self, section: Section, number: int = 0) -> None:
+        """Go on in a section, at the end of one of its subsections."""
+        self.previous = self.place
+        self.section = section
+        section.select(number)
 
     def assign(self, name: str, value: Value, statement: Statement) -> None:
         if isinstance(value, Address) and value.symbol.section is None and value.symbol.name == name:
@@ -187,6 +207,7 @@ class Assembler:
         try:
             self.sources.report_cuts(self._cut_faults, None)
             self._read()
+            self._join()
             self._settle()
             item = build_object(self)
         except TooManyFaults:
@@ -350,6 +371,13 @@ class Assembler:
                 statement=opened.statement,
             )
 
+    def _join(self) -> None:
+        """Every section becomes one piece; remember where its subsections turned out to begin."""
+        for key, section in self.sections.items():
+            found = section.join()
+            if found:
+                self.layout.starts[key] = found
+
     def _settle(self) -> None:
         """Everything is placed: patch what was open and check repeat bodies."""
         emitter = self.emitter
@@ -367,6 +395,16 @@ class Assembler:
                 settle_data(emitter, data)
             except SourceFault as fault:
                 self.sources.report(SourceFault(fault.message, data.place, hint=fault.hint), data.statement)
+        for number in emitter.number_fixups:
+            try:
+                settle_number(emitter, number)
+            except SourceFault as fault:
+                self.sources.report(fault, number.statement)
+        for request in emitter.requests:
+            try:
+                settle_request(emitter, request)
+            except SourceFault as fault:
+                self.sources.report(fault, request.statement)
         for body in emitter.repeats:
             try:
                 check_repeat(emitter, body)
@@ -410,6 +448,24 @@ def assemble(
         else:
             preprocessed = from_marked(source, filename) if is_marked(source) else Preprocessed(source, ())
     numbers = {name: value for name, value in values.items() if isinstance(value, int)}
-    sources = Sources(preprocessed.text, filename, preprocessed.origins, folders)
-    sources.warnings += preprocessed.warnings
-    return Assembler(preprocessed.text, sources, numbers).run()
+    layout = Layout()
+    while True:
+        sources = Sources(preprocessed.text, filename, preprocessed.origins, folders)
+        sources.warnings += preprocessed.warnings
+        found = layout.copy()
+        try:
+            item = Assembler(preprocessed.text, sources, numbers, found).run()
+        except AssemblyFaults:
+            if found == layout or found.reads >= MAXIMUM_READS:
+                raise
+        else:
+            if found == layout:
+                return item
+            if found.reads >= MAXIMUM_READS:
+                raise AssemblyError(
+                    f"the sizes of its parts depend on each other: they still change after {MAXIMUM_READS}"
+                    " readings",
+                    where=filename,
+                    hint="is a size computed from what it moves?",
+                )
+        layout = found

@@ -11,9 +11,9 @@ from ...files import read_file
 from .diagnostics import SourceFault
 from .directives import Arguments, Handler
 from .emission import pack
-from .leb128 import leb128
 from .lexer import float_value, number_value
 from .objects import CODE_FILL
+from .settling import check_number
 from .symbols import MAXIMUM_SECTION_BYTES
 
 if TYPE_CHECKING:
@@ -118,8 +118,54 @@ def _fill(assembler: Assembler, arguments: Arguments, statement: Statement) -> N
 def _leb128(signed: bool) -> Handler:
     def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
         while True:
-            least, most = (-(1 << 63), (1 << 63) - 1) if signed else (0, (1 << 64) - 1)
-            assembler.section.append(leb128(arguments.number("the value", least, most), signed=signed))
+            place = arguments.token.offset
+            value = arguments.expression()
+            if isinstance(value, int):
+                check_number(value, signed, place)
+            assembler.emitter.emit_number(assembler.section, value, signed, place, statement)
+            if arguments.at_end:
+                return
+            arguments.comma()
+
+    return handler
+
+
+def _repeated(size: int, floating: bool = False) -> Handler:
+    """`.dcb`: a count and one value, which is 0 if there is none."""
+
+    def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+        count = arguments.number("the count", 0, MAXIMUM_SECTION_BYTES // size)
+        arguments.comma()
+        place = arguments.token.offset
+        if floating:
+            data = _packed(_FLOAT_SIZES[size], arguments.text[place:].strip(), place)
+        else:
+            value = arguments.number("the value", -(1 << 8 * size - 1), (1 << 8 * size) - 1)
+            arguments.finish()
+            data = pack(value, size, place)
+        assembler.section.append(data * count)
+
+    return handler
+
+
+def _reserved(size: int) -> Handler:
+    """`.ds`: a number of elements that are zero."""
+
+    def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+        count = arguments.number("the count", 0, MAXIMUM_SECTION_BYTES // size)
+        arguments.finish()
+        assembler.section.append(bytes(size * count))
+
+    return handler
+
+
+def _wide_strings(size: int) -> Handler:
+    """Characters of `size` bytes with a zero at the end."""
+
+    def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+        while True:
+            text = arguments.string() + b"\0"
+            assembler.section.append(b"".join(bytes([item]) + bytes(size - 1) for item in text))
             if arguments.at_end:
                 return
             arguments.comma()
@@ -168,14 +214,27 @@ def _nops(assembler: Assembler, arguments: Arguments, statement: Statement) -> N
 
 
 DATA_HANDLERS: dict[str, Handler] = {
-    ".byte": _integers(1),
-    **dict.fromkeys((".short", ".half", ".hword", ".2byte"), _integers(2)),
-    **dict.fromkeys((".long", ".word", ".int", ".4byte"), _integers(4)),
+    **dict.fromkeys((".byte", ".dc.b"), _integers(1)),
+    **dict.fromkeys((".short", ".half", ".hword", ".value", ".2byte", ".dc", ".dc.w"), _integers(2)),
+    **dict.fromkeys((".long", ".word", ".int", ".4byte", ".dc.l", ".dc.a"), _integers(4)),
     **dict.fromkeys((".quad", ".8byte"), _integers(8)),
     ".octa": _large,
     **dict.fromkeys((".float16", ".hfloat"), _floats(2)),
-    **dict.fromkeys((".float", ".single"), _floats(4)),
-    ".double": _floats(8),
+    **dict.fromkeys((".float", ".single", ".dc.s"), _floats(4)),
+    **dict.fromkeys((".double", ".dc.d"), _floats(8)),
+    **dict.fromkeys((".dcb", ".dcb.w"), _repeated(2)),
+    ".dcb.b": _repeated(1),
+    ".dcb.l": _repeated(4),
+    ".dcb.s": _repeated(4, floating=True),
+    ".dcb.d": _repeated(8, floating=True),
+    **dict.fromkeys((".ds", ".ds.w"), _reserved(2)),
+    ".ds.b": _reserved(1),
+    **dict.fromkeys((".ds.l", ".ds.s"), _reserved(4)),
+    ".ds.d": _reserved(8),
+    **dict.fromkeys((".ds.p", ".ds.x"), _reserved(12)),
+    ".string16": _wide_strings(2),
+    ".string32": _wide_strings(4),
+    ".string64": _wide_strings(8),
     ".ascii": _strings(b""),
     **dict.fromkeys((".asciz", ".string", ".string8"), _strings(b"\0")),
     **dict.fromkeys((".space", ".skip", ".zero"), _space),

@@ -1,8 +1,7 @@
-"""Directives that concern sections, symbols and modes."""
+"""Directives that concern symbols, alignment, modes and messages."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,8 @@ from ...files import read_file
 from .diagnostics import SourceFault, did_you_mean
 from .expressions import ExpressionParser, Value
 from .lexer import Token, string_bytes, tokenise
-from .symbols import MAXIMUM_SECTION_BYTES, Section, Symbol
+from .scope import is_register
+from .symbols import Symbol
 
 if TYPE_CHECKING:
     from .assembler import Assembler
@@ -59,7 +59,7 @@ class Arguments:
         if token.kind == "string":
             self.index += 1
             return string_bytes(token).decode()
-        if token.kind != "name":
+        if token.kind != "name" and (token.kind != "register" or is_register(token.text)):
             raise SourceFault("expected a name", token.offset)
         self.index += 1
         return token.text
@@ -89,141 +89,6 @@ class Arguments:
 
 
 Handler = Callable[["Assembler", Arguments, "Statement"], None]
-
-DEFAULTS: tuple[tuple[str, str, str], ...] = (
-    (".text", "ax", "progbits"),
-    (".data", "aw", "progbits"),
-    (".bss", "aw", "nobits"),
-    (".rodata", "a", "progbits"),
-)
-"""Section name (or prefix before a dot) -> flags and type when none are written."""
-
-_FLAG_FAULTS = {
-    "T": "thread-local sections are not supported",
-}
-_KINDS = {
-    **dict.fromkeys(("progbits", "note", "init_array", "fini_array", "preinit_array"), "progbits"),
-    "nobits": "nobits",
-}
-_FLAGS = "awxMSGoR?"
-_SECTION_NAME = re.compile(r'\s*(?:"([^"]+)"|([^\s,"]+))\s*')
-
-
-def default_flags(name: str) -> tuple[str, str]:
-    """Flags and type of a section nobody described."""
-    for prefix, flags, kind in DEFAULTS:
-        if name == prefix or name.startswith(prefix + "."):
-            return flags, kind
-    return "", "progbits"
-
-
-def read_section(assembler: Assembler, text: str, start: int) -> Section:
-    """The section named behind `.section`. Raises SourceFault for contradicting or unsupported attributes."""
-    match = _SECTION_NAME.match(text, start)
-    if match is None:
-        raise SourceFault("expected a section name", start)
-    name = match.group(1) or match.group(2)
-    arguments = Arguments(assembler, text, match.end())
-    flags: str | None = None
-    kind: str | None = None
-    group: str | None = None
-    unique = ""
-    if arguments.accept(","):
-        place = arguments.token.offset
-        letters = arguments.string().decode()
-        for letter in letters:
-            if letter in _FLAG_FAULTS:
-                raise SourceFault(_FLAG_FAULTS[letter], place)
-            if letter not in _FLAGS:
-                raise SourceFault(f"unknown section flag {letter!r}", place, hint="a, w and x are known")
-        flags = "".join(letter for letter in "awx" if letter in letters)
-        if arguments.accept(","):
-            if not (arguments.accept("@") or arguments.accept("%")):
-                raise SourceFault("expected @progbits or @nobits", arguments.token.offset)
-            place = arguments.token.offset
-            written = arguments.name()
-            kind = _KINDS.get(written)
-            if kind is None:
-                raise SourceFault(
-                    f"unknown section type @{written}", place, hint="@progbits and @nobits are known"
-                )
-            if arguments.token.text == "," and "M" in letters:
-                arguments.comma()
-                arguments.number("the entry size", 0, 1 << 20)  # merging is an optimisation nobody needs here
-            if "o" in letters:
-                # The section it goes with is found through its relocations.
-                arguments.comma()
-                arguments.name()
-            if "G" in letters:
-                group = _read_group(arguments)
-            unique = _read_unique(arguments)
-        if "?" in letters:
-            group = assembler.section.group
-    arguments.finish()
-    key = "\0".join((name, group or "", unique)) if group is not None or unique else name
-    section = assembler.sections.get(key)
-    if section is None:
-        usual_flags, usual_kind = default_flags(name)
-        section = Section(name, kind or usual_kind, usual_flags if flags is None else flags, group=group)
-        assembler.sections[key] = section
-    elif (flags is not None and flags != section.flags) or (kind is not None and kind != section.type):
-        raise SourceFault(f"section {name} was described differently before", start)
-    return section
-
-
-def _read_group(arguments: Arguments) -> str:
-    """The signature of a `G` section. Raises SourceFault when it is missing or the group no COMDAT."""
-    arguments.comma()
-    name = arguments.name()
-    if arguments.accept(","):
-        place = arguments.token.offset
-        if arguments.name() != "comdat":
-            raise SourceFault("expected `comdat`", place)
-    return name
-
-
-def _read_unique(arguments: Arguments) -> str:
-    """The number of `unique,N`, which keeps a section apart from others of its name; empty without it."""
-    if arguments.at_end:
-        return ""
-    arguments.comma()
-    place = arguments.token.offset
-    if arguments.name() != "unique":
-        raise SourceFault("expected `unique`", place)
-    arguments.comma()
-    return str(arguments.number("the number", 0, 1 << 32))
-
-
-def _section(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-    assembler.enter(read_section(assembler, arguments.text, arguments.start))
-
-
-def _push_section(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-    section = read_section(assembler, arguments.text, arguments.start)
-    assembler.section_stack.append((assembler.section, assembler.previous))
-    assembler.enter(section)
-
-
-def _pop_section(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-    arguments.finish()
-    if not assembler.section_stack:
-        raise SourceFault("`.popsection` without `.pushsection`")
-    assembler.section, assembler.previous = assembler.section_stack.pop()
-
-
-def _previous(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-    arguments.finish()
-    if assembler.previous is None:
-        raise SourceFault("there is no previous section")
-    assembler.enter(assembler.previous)
-
-
-def _shorthand(name: str) -> Handler:
-    def handler(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-        arguments.finish()
-        assembler.enter(assembler.named_section(name))
-
-    return handler
 
 
 def _mode(mode: str) -> Handler:
@@ -382,6 +247,12 @@ def _warning(assembler: Assembler, arguments: Arguments, statement: Statement) -
     assembler.sources.warn(text, statement)
 
 
+def _print(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
+    text = arguments.string().decode(errors="replace")
+    arguments.finish()
+    assembler.sources.warn(text, statement)
+
+
 def _fail(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
     """A number below 500 is a fault, any other a warning (GNU)."""
     value = arguments.number("the number", -(1 << 63), (1 << 63) - 1)
@@ -399,34 +270,6 @@ def _origin(assembler: Assembler, arguments: Arguments, statement: Statement) ->
     assembler.move_to(target, fill, place)
 
 
-def _local_common(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-    _reserve(assembler, arguments, statement, assembler.symbols.get(arguments.name()))
-
-
-def _common(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
-    place = arguments.token.offset
-    symbol = assembler.symbols.get(arguments.name())
-    if not symbol.binding_stated or symbol.binding != "local":
-        raise SourceFault(
-            "common symbols are not supported", place, hint=f"define {symbol.name} in .bss, or make it .local"
-        )
-    _reserve(assembler, arguments, statement, symbol)
-
-
-def _reserve(assembler: Assembler, arguments: Arguments, statement: Statement, symbol: Symbol) -> None:
-    """Bytes of a local symbol in .bss: its size and maybe its alignment follow."""
-    arguments.comma()
-    size = arguments.number("the size", 0, MAXIMUM_SECTION_BYTES)
-    most = arguments.number("the alignment", 1, MAXIMUM_ALIGNMENT) if arguments.accept(",") else 0
-    arguments.finish()
-    home = assembler.named_section(".bss")
-    usual = min(1 << max(size.bit_length() - 1, 0), 16)  # GNU's default
-    assembler.emitter.align(home, most or usual, None, None)
-    assembler.symbols.define_label(symbol.name, home, statement)
-    symbol.type, symbol.size = "object", size
-    home.reserve(size)
-
-
 def _end(assembler: Assembler, arguments: Arguments, statement: Statement) -> None:
     assembler.stop_reading()
 
@@ -440,14 +283,6 @@ def _alternate(switched_on: bool) -> Handler:
 
 
 HANDLERS: dict[str, Handler] = {
-    ".section": _section,
-    ".pushsection": _push_section,
-    ".popsection": _pop_section,
-    ".previous": _previous,
-    ".text": _shorthand(".text"),
-    ".data": _shorthand(".data"),
-    ".bss": _shorthand(".bss"),
-    ".rodata": _shorthand(".rodata"),
     ".supervisor": _mode("supervisor"),
     ".worker": _mode("worker"),
     ".allow_optimizations": _allow_optimizations,
@@ -462,6 +297,7 @@ HANDLERS: dict[str, Handler] = {
     ".equ": _set,
     ".equiv": _equiv,
     ".align": _align(power=False),
+    ".align32": _align(power=False, width=4),
     ".balign": _align(power=False),
     ".p2align": _align(power=True),
     ".balignw": _align(power=False, width=2),
@@ -473,18 +309,19 @@ HANDLERS: dict[str, Handler] = {
     ".include": _include,
     ".altmacro": _alternate(True),
     ".noaltmacro": _alternate(False),
-    ".comm": _common,
-    ".lcomm": _local_common,
     ".org": _origin,
     ".warning": _warning,
+    ".print": _print,
     ".fail": _fail,
     ".abort": _error,
     ".end": _end,
     **dict.fromkeys(
         (
             *(".file", ".loc", ".line", ".ln", ".ident", ".version", ".addrsig", ".addrsig_sym", ".extern"),
-            *(".print", ".func", ".endfunc", ".protected", ".internal"),
-            *(".title", ".sbttl", ".list", ".nolist", ".eject", ".psize"),
+            *(".func", ".endfunc", ".protected", ".internal"),
+            *(".title", ".sbttl", ".list", ".nolist", ".eject", ".psize", ".macros_on", ".macros_off"),
+            *(".cg_profile", ".lto_discard", ".lto_set_conditional", ".linefile", ".vtable_entry"),
+            *(".vtable_inherit", ".stabs", ".stabn", ".stabd", ".no_dead_strip", ".gnu_attribute"),
         ),
         _ignored,
     ),
@@ -496,21 +333,27 @@ _IGNORED_PREFIX = ".cfi_"
 def run_directive(assembler: Assembler, word: str, text: str, start: int, statement: Statement) -> None:
     """Carry out a directive. Raises SourceFault."""
     from .data_directives import DATA_HANDLERS
+    from .linkage_directives import LINKAGE_HANDLERS
+    from .section_directives import READ_AS_TEXT, SECTION_HANDLERS
 
-    handler = HANDLERS.get(word) or DATA_HANDLERS.get(word)
+    handler = (
+        DATA_HANDLERS.get(word)
+        or HANDLERS.get(word)
+        or SECTION_HANDLERS.get(word)
+        or LINKAGE_HANDLERS.get(word)
+    )
     if handler is None:
         if word.startswith(_IGNORED_PREFIX):
             return
         from .assembler import CONTROL_WORDS
 
-        known = [*HANDLERS, *DATA_HANDLERS, *CONTROL_WORDS]
+        known = [*HANDLERS, *DATA_HANDLERS, *SECTION_HANDLERS, *LINKAGE_HANDLERS, *CONTROL_WORDS]
         raise SourceFault(
             f"there is no directive `{word}`", start - len(word), hint=did_you_mean(word, known)
         )
     if handler is _ignored:
         return
-    if handler in (_section, _push_section):
-        # The name may hold characters that are no tokens, so these read the text themselves.
+    if handler in READ_AS_TEXT:
         arguments = Arguments(assembler, "", 0)
         arguments.text, arguments.start = text, start
     else:

@@ -206,13 +206,15 @@ def _declarations(item: ObjectFile, names: _Names) -> list[str]:
             continue
         if symbol.absolute:
             lines.append(f".set {name}, {symbol.value:#x}")
+        if symbol.common:
+            lines.append(f".comm {name}, {symbol.size}, {symbol.value}")
         if symbol.binding != "local" and not name.startswith(".L"):
             lines.append(f".{'weak' if symbol.binding == 'weak' else 'globl'} {name}")
         if symbol.hidden:
             lines.append(f".hidden {name}")
         if symbol.type in ("function", "object") and not name.startswith(".L"):
             lines.append(f".type {name},@{symbol.type}")
-        if symbol.size and not name.startswith(".L"):
+        if symbol.size and not symbol.common and not name.startswith(".L"):
             lines.append(f".size {name}, {symbol.size}")
     return lines
 

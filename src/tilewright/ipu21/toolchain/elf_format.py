@@ -44,8 +44,11 @@ GRP_COMDAT = 1
 SHN_UNDEF = 0
 SHN_LORESERVE = 0xFF00
 SHN_ABS = 0xFFF1
+SHN_COMMON = 0xFFF2
 
 BINDING_NUMBERS = {"local": 0, "global": 1, "weak": 2}
+STT_COMMON = 5
+"""Some writers' type of common symbols, which are objects."""
 TYPE_NUMBERS = {"notype": 0, "object": 1, "function": 2, "section": 3, "file": 4}
 STV_HIDDEN = 2
 

@@ -19,7 +19,7 @@ from .symbols import MAXIMUM_SECTION_BYTES
 MAXIMUM_ALIGNMENT = 1 << 20
 
 _BINDINGS = {number: name for name, number in elf.BINDING_NUMBERS.items()}
-_TYPES = {number: name for name, number in elf.TYPE_NUMBERS.items()}
+_TYPES = {number: name for name, number in elf.TYPE_NUMBERS.items()} | {elf.STT_COMMON: "object"}
 _CONTENT = (elf.SHT_PROGBITS, elf.SHT_NOBITS, elf.SHT_NOTE)
 _TABLES = (elf.SHT_STRTAB, elf.SHT_RELA, elf.SHT_REL, elf.SHT_GROUP, elf.SHT_SYMTAB_SHNDX)
 
@@ -96,9 +96,18 @@ def _symbols(
             raise tables.fault(f"unknown binding {entry.binding} or type {entry.type}", where)
         if (binding == "local") != (number < symtab.info):
             raise tables.fault("local and global symbols are mixed", where)
-        absolute = entry.section == elf.SHN_ABS
+        absolute, common = entry.section == elf.SHN_ABS, entry.section == elf.SHN_COMMON
+        if common and (
+            not 0 < entry.value <= MAXIMUM_ALIGNMENT
+            or entry.value & (entry.value - 1)
+            or entry.size > MAXIMUM_SECTION_BYTES
+            or binding == "local"
+        ):
+            raise tables.fault(
+                f"{entry.size} common bytes of a {binding} symbol aligned to {entry.value}", where
+            )
         section: int | None = None
-        if entry.section != elf.SHN_UNDEF and not absolute:
+        if entry.section != elf.SHN_UNDEF and not absolute and not common:
             if entry.section >= elf.SHN_LORESERVE:
                 raise tables.fault(f"section number {entry.section:#x} is not supported", where)
             home = tables.section(entry.section, where)
@@ -118,6 +127,7 @@ def _symbols(
                 section,
                 absolute,
                 entry.other == elf.STV_HIDDEN,
+                common,
             )
         )
 

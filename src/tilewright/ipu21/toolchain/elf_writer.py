@@ -193,6 +193,8 @@ def write_object(item: ObjectFile) -> bytes:
         home = (
             elf.SHN_ABS
             if symbol.absolute
+            else elf.SHN_COMMON
+            if symbol.common
             else elf.SHN_UNDEF
             if symbol.section is None
             else first + symbol.section

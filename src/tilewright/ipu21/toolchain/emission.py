@@ -10,6 +10,8 @@ from .bundles import check_bundle, check_registers
 from .diagnostics import SourceFault
 from .expressions import Address, Value
 from .instructions import Instruction, encode_instruction
+from .layout import Layout
+from .leb128 import leb128
 from .matching import Candidate
 from .objects import CODE_FILL
 from .statements import Statement
@@ -66,6 +68,31 @@ class PlacedRelocation:
 
 
 @dataclass(slots=True)
+class RelocationRequest:
+    """A relocation that the source asks for itself, at an offset that may be open."""
+
+    section: Section
+    offset: Value
+    type: int
+    value: Value
+    place: int
+    statement: Statement
+
+
+@dataclass(slots=True)
+class NumberFixup:
+    """A LEB128 number at `offset` whose value was open; it is the `index`th of these."""
+
+    section: Section
+    offset: int
+    index: int
+    signed: bool
+    value: Value
+    place: int
+    statement: Statement
+
+
+@dataclass(slots=True)
 class Emitter:
     """Where instructions and data go, and the rules of placing them.
 
@@ -74,10 +101,13 @@ class Emitter:
     """
 
     where: Callable[[int], str] = "line {}".format
+    layout: Layout = field(default_factory=Layout)
     mode: str | None = None
     allow_optimizations: bool = False
     code_fixups: list[CodeFixup] = field(default_factory=list)
     data_fixups: list[DataFixup] = field(default_factory=list)
+    number_fixups: list[NumberFixup] = field(default_factory=list)
+    requests: list[RelocationRequest] = field(default_factory=list)
     repeats: list[RepeatBody] = field(default_factory=list)
     relocations: list[PlacedRelocation] = field(default_factory=list)
     code: dict[Section, dict[int, tuple[tuple[Form, ...], Statement]]] = field(default_factory=dict)
@@ -189,6 +219,21 @@ class Emitter:
             return
         self.data_fixups.append(DataFixup(section, section.offset, size, value, place, statement))
         section.append(bytes(size))
+
+    def emit_number(
+        self, section: Section, value: Value, signed: bool, place: int, statement: Statement
+    ) -> None:
+        """Place a LEB128 number; an open one takes the bytes the layout foresees."""
+        if isinstance(value, int):
+            section.append(leb128(value, signed=signed))
+            return
+        index = len(self.number_fixups)
+        if index == len(self.layout.lengths):
+            self.layout.lengths.append(1)
+        self.number_fixups.append(
+            NumberFixup(section, section.offset, index, signed, value, place, statement)
+        )
+        section.append(bytes(self.layout.lengths[index]))
 
     def align(self, section: Section, alignment: int, fill: bytes | None, most: int | None) -> None:
         """Pad to a multiple of `alignment` with `fill`, unless that takes over `most` bytes.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 
-def leb128(value: int, *, signed: bool = False) -> bytes:
-    """Bytes of a number."""
+def leb128(value: int, *, signed: bool = False, least: int = 1) -> bytes:
+    """Bytes of a number, at least so many."""
     out = bytearray()
     while True:
         low, value = value & 0x7F, value >> 7
-        if value == (-1 if signed and low & 0x40 else 0):
+        if value == (-1 if signed and low & 0x40 else 0) and len(out) + 1 >= least:
             out.append(low)
             return bytes(out)
         out.append(low | 0x80)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import LinkError
 from ..machine.memory import IMAGE_BASE, REGION1_BASE
+from .common import allocate_common
 from .image import LinkedImage, LinkedSegment, provisional_words
 from .objects import CODE_FILL, ObjectFile, SourceLine
 from .placement import Interval, Placed, place_sections
@@ -56,6 +57,7 @@ def link(
         if not 0 <= address < 1 << 32:
             raise LinkError(f"external {name} = {address:#x} is no 32-bit address")
     wanted = list(dict.fromkeys([*([entry] if entry is not None else []), *roots]))
+    objects = allocate_common(objects, outside)
     given = len(objects)
     objects = [*objects, *runtime_objects(objects, wanted, outside)]
     globals_ = resolve_globals(objects, outside)

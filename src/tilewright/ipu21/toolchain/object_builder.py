@@ -128,6 +128,10 @@ def _lines(assembler: Assembler, section: Section) -> tuple[SourceLine, ...]:
 
 
 def _binding(symbol: Symbol, needed: bool) -> str:
+    if symbol.common is not None and not symbol.binding_stated:
+        return "global"
+    if symbol.asked_weakly and not symbol.asked and not symbol.defined and not symbol.binding_stated:
+        return "weak"
     if symbol.binding == "local" and not symbol.defined and needed:
         return "global"
     return symbol.binding
@@ -139,6 +143,11 @@ def _object_symbol(
     """The symbol as it appears in the object, or None if it does not."""
     binding = _binding(symbol, needed)
     size = symbol.size if isinstance(symbol.size, int) else 0
+    if symbol.common is not None:
+        size, alignment = symbol.common
+        return ObjectSymbol(
+            symbol.name, alignment, size, binding, symbol.type, hidden=symbol.hidden, common=True
+        )
     if symbol.section is not None:
         return ObjectSymbol(
             symbol.name,

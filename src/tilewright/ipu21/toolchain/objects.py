@@ -28,7 +28,8 @@ class Relocation:
 class ObjectSymbol:
     """A symbol. `section` is an index into the object's sections, None when undefined or absolute.
 
-    `binding` is local, global or weak; `type` is notype, object, function, section or file.
+    `binding` is local, global or weak; `type` is notype, object, function, section or file. A `common` symbol
+    is memory that the linker gives once to all files that ask for it: `size` bytes aligned to `value`.
     """
 
     name: str
@@ -39,10 +40,11 @@ class ObjectSymbol:
     section: int | None = None
     absolute: bool = False
     hidden: bool = False
+    common: bool = False
 
     @property
     def defined(self) -> bool:
-        return self.absolute or self.section is not None
+        return self.absolute or self.common or self.section is not None
 
 
 class SourceLine(NamedTuple):

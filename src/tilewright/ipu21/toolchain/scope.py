@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..isa.csrs import csr_number, weight_number
 from ..isa.enums import constant
+from ..isa.registers import parse_register
 from .diagnostics import SourceFault, did_you_mean
 from .expressions import Address, Value
 from .preprocess import public_constants
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from .assembler import Assembler
 
 _WEIGHT = re.compile(r"\$CWEI_(\d+)_(\d+)$")
+
+
+def is_register(name: str) -> bool:
+    """Whether a name with `$` means a register of the machine, of any kind."""
+    return parse_register(name) is not None or csr_number(name) is not None or bool(_WEIGHT.match(name))
 
 
 class Scope:
@@ -39,6 +45,7 @@ class Scope:
             if number is not None:
                 return number
             symbol = symbols.get(name)
+        symbol.asked = True
         if symbol.value is not None:
             return symbol.value
         return Address(symbol, 0)
@@ -51,6 +58,9 @@ class Scope:
             raise SourceFault(fault.message, offset, hint=fault.hint) from None
 
     def register(self, name: str, offset: int) -> Value:
+        symbol = self._assembler.symbols.symbols.get(name)
+        if symbol is not None:
+            return self.name(name, offset)
         number = csr_number(name)
         if number is not None:
             return number
@@ -58,7 +68,7 @@ class Scope:
         if weight and int(weight.group(1)) < 16 and int(weight.group(2)) < 4:
             return weight_number(int(weight.group(1)), int(weight.group(2)))
         from ..isa.csrs import CSRS
-        from ..isa.registers import ALIASES, parse_register
+        from ..isa.registers import ALIASES
 
         if parse_register(name) is not None:
             raise SourceFault(f"{name} is a register; a number is needed here", offset)

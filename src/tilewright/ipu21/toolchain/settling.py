@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from . import relocations
 from .diagnostics import SourceFault
-from .emission import CodeFixup, DataFixup, Emitter, PlacedRelocation, RepeatBody, pack
-from .expressions import evaluate
+from .emission import (
+    CodeFixup,
+    DataFixup,
+    Emitter,
+    NumberFixup,
+    PlacedRelocation,
+    RelocationRequest,
+    RepeatBody,
+    pack,
+)
+from .expressions import Address, evaluate
 from .instructions import encode_instruction, named_relocation
+from .leb128 import leb128
 
 _DATA_TYPES = {1: relocations.R8, 2: relocations.R16, 4: relocations.R32, 8: relocations.R64}
 
@@ -39,6 +49,44 @@ def settle_data(emitter: Emitter, fixup: DataFixup) -> None:
             raise SourceFault(f"@{value.modifier} fills {size} bytes, this has {fixup.size}", fixup.place)
     emitter.relocations.append(
         PlacedRelocation(fixup.section, fixup.offset, number, value, fixup.statement, fixup.place)
+    )
+
+
+def settle_number(emitter: Emitter, fixup: NumberFixup) -> None:
+    """Patch a LEB128 number; one that needs more bytes than it has is remembered. Raises SourceFault."""
+    value = evaluate(fixup.value)
+    if not isinstance(value, int):
+        raise SourceFault("the value is known only after linking", fixup.place)
+    check_number(value, fixup.signed, fixup.place)
+    lengths = emitter.layout.lengths
+    data = leb128(value, signed=fixup.signed, least=lengths[fixup.index])
+    if len(data) > lengths[fixup.index]:
+        lengths[fixup.index] = len(data)
+        return
+    fixup.section.data[fixup.offset : fixup.offset + len(data)] = data
+
+
+def check_number(value: int, signed: bool, place: int) -> None:
+    """Raise SourceFault for a LEB128 number outside 64 bits."""
+    least, most = (-(1 << 63), (1 << 63) - 1) if signed else (0, (1 << 64) - 1)
+    if not least <= value <= most:
+        raise SourceFault(f"the value is {value}, not in {least}..{most}", place)
+
+
+def settle_request(emitter: Emitter, request: RelocationRequest) -> None:
+    """Place a relocation the source asked for. Raises SourceFault."""
+    offset, value = evaluate(request.offset), evaluate(request.value)
+    if isinstance(offset, Address):
+        if offset.symbol.section is not request.section:
+            raise SourceFault("the place must be in the current section", request.place)
+        offset = offset.symbol.offset + offset.addend
+    kind = relocations.TYPES[request.type]
+    if not 0 <= offset <= request.section.offset - kind.size or request.section.type == "nobits":
+        raise SourceFault(f"{kind.name} at {offset} reaches outside its section", request.place)
+    if isinstance(value, int):
+        raise SourceFault("a relocation needs a symbol", request.place)
+    emitter.relocations.append(
+        PlacedRelocation(request.section, offset, request.type, value, request.statement, request.place)
     )
 
 

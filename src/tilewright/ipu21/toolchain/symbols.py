@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,9 @@ class Symbol:
     type: str = "notype"
     size: Value | None = None
     defined_by: Statement | None = None
+    common: tuple[int, int] | None = None  # size and alignment of what the linker is to give
+    asked: bool = False  # its own name is used
+    asked_weakly: bool = False  # another name for it may be used without it being defined
 
     @property
     def private(self) -> bool:
@@ -39,14 +44,16 @@ class Symbol:
 
     @property
     def defined(self) -> bool:
-        return self.section is not None or self.value is not None
+        return self.section is not None or self.value is not None or self.common is not None
 
 
 @dataclass(slots=True, eq=False)
 class Section:
     """Bytes gathered under one section name; `offset` is where the next byte goes.
 
-    `group` is the signature of the COMDAT group it belongs to.
+    `group` is the signature of the COMDAT group it belongs to. Bytes may go to numbered subsections, which
+    follow each other in the order of their numbers: `data` and `reserved` are those of subsection `number`,
+    which begins at `starts[number]`, and `others` holds the rest until `join` puts all together.
     """
 
     name: str
@@ -56,6 +63,9 @@ class Section:
     data: bytearray = field(default_factory=bytearray)
     reserved: int = 0  # size of a section without file bytes (nobits)
     group: str | None = None
+    number: int = 0
+    starts: dict[int, int] = field(default_factory=dict)
+    others: dict[int, tuple[bytearray, int]] = field(default_factory=dict)
 
     @property
     def executable(self) -> bool:
@@ -63,7 +73,34 @@ class Section:
 
     @property
     def offset(self) -> int:
-        return self.reserved if self.type == "nobits" else len(self.data)
+        start = self.starts.get(self.number, 0) if self.number else 0
+        return start + (self.reserved if self.type == "nobits" else len(self.data))
+
+    def select(self, number: int) -> None:
+        """Go on in a subsection."""
+        if number != self.number:
+            self.others[self.number] = self.data, self.reserved
+            self.data, self.reserved = self.others.pop(number, (bytearray(), 0))
+            self.number = number
+
+    @contextmanager
+    def at(self, number: int) -> Iterator[None]:
+        """In a subsection for a while."""
+        before = self.number
+        self.select(number)
+        yield
+        self.select(before)
+
+    def join(self) -> dict[int, int]:
+        """Put all subsections together; returns where each but the first begins."""
+        self.select(0)
+        found: dict[int, int] = {}
+        for number, (data, reserved) in sorted(self.others.items()):
+            found[number] = self.offset
+            self.data += data
+            self.reserved += reserved
+        self.others.clear()
+        return found
 
     def append(self, data: bytes) -> None:
         """Add bytes. Raises SourceFault for content in a nobits section or an outsized section."""

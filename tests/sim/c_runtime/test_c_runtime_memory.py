@@ -73,6 +73,20 @@ def test_moves(
     assert result == base + to
 
 
+@SETTINGS
+@given(memory=MEMORY, to=PLACE, source=PLACE, count=COUNT)
+def test_the_copy_of_vertices(engines: str, memory: bytes, to: int, source: int, count: int) -> None:
+    """Bytes $m8 from $m0 to $m1, without a stack."""
+    count = min(count, abs(to - source))
+    expected = np.frombuffer(memory, dtype=np.uint8).copy()
+    expected[to : to + count] = expected[source : source + count]
+    bench = TileBench(_program("_Longmemcpy_entry"), engines=engines)
+    item = bench.put("memory", np.frombuffer(memory, dtype=np.uint8))
+    registers = {"m0": item.address + source, "m1": item.address + to, "m8": count, "m11": 0}
+    bench.run_vertex("f", workers=1, registers=registers)
+    np.testing.assert_array_equal(bench.array("memory"), expected)
+
+
 @CONTEXTS
 @SETTINGS
 @given(memory=MEMORY, to=PLACE, value=st.integers(0, (1 << 32) - 1), count=COUNT)

@@ -172,6 +172,7 @@ def test_our_headers() -> None:
 #include <arch/gc_tile_defines.h>
 #include "poplar/StackSizeDefs.hpp"
 #include "poplar/TileConstants.hpp"
+#include "poplibs_support/TileConstants.hpp"
 #include "poplar/AvailableVTypes.h"
 #if __IPU_ARCH_VERSION__ == 21 && CTXT_WORKERS == 6 && CSR_W_REPEAT_COUNT__VALUE__MASK == 0xffff
     and $m0, $m0, CSR_W_WSR__CTXTID_M1__MASK

@@ -92,6 +92,7 @@ def builtin_headers() -> dict[str, str]:
         "arch/gc_tile_defines.h": defines,
         "tileimplconsts.h": include,
         "poplar/TileConstants.hpp": include,
+        "poplibs_support/TileConstants.hpp": include,
         "poplar/StackSizeDefs.hpp": _STACK_SIZES,
         "poplar/AvailableVTypes.h": _VECTOR_TYPES,
     }

@@ -126,10 +126,18 @@ def inspect_command(
     tile: Annotated[
         int | None, typer.Option("--tile", metavar="N", help="Show one tile (physical id) of a package.")
     ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source", metavar="KERNEL[:LINE]", help="Show the assembly of a kernel with its addresses."
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Show what a file holds: bindings, steps, memory, blobs of a package; sections of an object; cycles of a
     profile.
+
+    Errors of a simulated run name kernels and lines, such as softmax.S:57; --source shows these lines.
 
     Example: tilewright inspect digits.ipuexe --tile 0
     """
@@ -137,6 +145,8 @@ def inspect_command(
     from tilewright.package.limits import MAX_FILE_BYTES
 
     data = read_file(file, limit=MAX_FILE_BYTES)
+    if source is not None and (data.startswith(ELF_MAGIC) or file.suffix in (".gp", ".twprof")):
+        raise UsageError("--source needs a package", where=str(file))
     if data.startswith(ELF_MAGIC):
         if tile is not None:
             raise UsageError("--tile needs a package, this is an ELF file", where=str(file))
@@ -174,6 +184,15 @@ def inspect_command(
             hint = "packages, ELF files, .gp archives and profiles can be shown"
             raise PackageError(error.what, where=error.where, hint=hint) from error
         raise
+    if source is not None:
+        from .kernel_listing import kernel_listing
+
+        found = kernel_listing(package, source)
+        if json:
+            print_json({"source": found})
+        else:
+            typer.echo("\n".join(found))
+        return
     summary = summarize(package) if tile is None else summarize_tile(package, tile)
     if tile is None:
         summary["file_bytes"] = len(data)

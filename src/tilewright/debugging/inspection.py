@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,15 +20,15 @@ from tilewright.package.program_info import ValueInfo
 from tilewright.package.records import Package
 
 from .cuts import tile_positions
-from .kernel_source import SourceLine, kernel_lines
+from .kernel_source import kernel_line
 from .operator_check import memory_of
 from .pausing import Hit, PausingTiles
 from .reference import OperatorReference, follow, package_graph, rounded
 from .shards import Difference, compare, gather
 from .step_order import StepOrder
 
-_LONGEST = 1 << 14
-"""Bytes of a kernel at most."""
+_INSTRUCTION_BYTES = 8
+"""Bytes of an instruction or bundle at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +87,6 @@ class Inspection:
         self._symbols = Symbols(package)
         self._graph = graph
         self._hits: list[Hit] = []
-        self._starts = sorted({symbol.address: symbol.name for symbol in package.symbols}.items())
-        self._sources: dict[tuple[str, bytes], dict[int, SourceLine]] = {}
 
     def members(self, tile: Tile) -> list[int]:
         """Physical tiles that a simulated tile stands for."""
@@ -172,18 +169,11 @@ class Inspection:
 
     def _source(self, tile: Tile, address: int) -> str:
         """The source line of an instruction, if it is one of our kernels'."""
-        place = bisect_right(self._starts, (address, "\uffff")) - 1
-        if place < 0:
+        found = self.package.lines.find(address)
+        line = kernel_line(*found, tile.read(address, _INSTRUCTION_BYTES)) if found is not None else None
+        if found is None or line is None:
             return ""
-        begin, name = self._starts[place]
-        end = self._starts[place + 1][0] if place + 1 < len(self._starts) else begin + _LONGEST
-        code = tile.read(begin, min(end, begin + _LONGEST) - begin)
-        if (name, code) not in self._sources:
-            self._sources[name, code] = kernel_lines(name, begin, code)
-        line = self._sources[name, code].get(address)
-        if line is None:
-            return ""
-        return f"; {name}.S:{line.number} {line.label + ': ' if line.label else ''}{line.text}"
+        return f"; {found[0]}:{line.number} {line.label + ': ' if line.label else ''}{line.text}"
 
     def memory(self, address: int, size: int, tile: int | None = None) -> bytes:
         """Bytes of a tile's memory. Raises UsageError outside of it."""

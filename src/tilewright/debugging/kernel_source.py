@@ -1,21 +1,22 @@
 """Source lines of kernels beside their instructions.
 
-Packages carry no line numbers. The sources of this version's kernels are plain statements, so statement and
-instruction follow each other in the same order; a kernel whose every statement meets an instruction of the
-same name is shown with its source, any other without.
+A package says in which line of which kernel's source an instruction was written. The text is not in it: it is
+made again by the kernel of this version, and shown if it still has that instruction in that line.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilewright.ipu21.isa.decode import InvalidInstruction, decode
 from tilewright.ipu21.isa.text import format_instruction
-from tilewright.ipu21.kernels import KERNELS
+from tilewright.ipu21.kernels import source_of
 
 _LABEL = re.compile(r"^\s*([.A-Za-z_$][\w.$]*):\s*(.*)$")
-_ALIGN = re.compile(r"^\.b?align\s+(\d+)$")
+_COMMENT = re.compile(r"//|#")
+_SUFFIX = ".S"
 
 
 @dataclass(frozen=True)
@@ -27,43 +28,44 @@ class SourceLine:
     label: str
 
 
-def kernel_lines(symbol: str, address: int, code: bytes) -> dict[int, SourceLine]:
-    """Source lines by the address of their first instruction; empty if source and code do not agree.
+@lru_cache(maxsize=64)
+def kernel_text(file: str) -> tuple[str, ...]:
+    """The lines of a kernel's source by the name packages give its file; empty if there is no such kernel."""
+    try:
+        return tuple(source_of(file.removesuffix(_SUFFIX)).splitlines())
+    except KeyError:
+        return ()
+
+
+def kernel_line(file: str, number: int, code: bytes) -> SourceLine | None:
+    """The line an instruction was written in; None if this version's kernel has another there.
 
     Args:
-        symbol: name of the kernel. address: where it begins. code: its bytes.
+        file, number: as the package says. code: the instruction's bytes, up to 8.
     """
-    kernel = KERNELS.get(symbol)
-    if kernel is None:
-        return {}
-    found: dict[int, SourceLine] = {}
-    offset, label, begun = 0, "", False
-    for number, line in enumerate(kernel.source().splitlines(), 1):
-        text = re.split(r"//|#", line)[0].strip()
-        match = _LABEL.match(text)
-        if match is not None:
-            label, text = match[1], match[2].strip()
-            begun = begun or label == symbol
-        aligned = _ALIGN.match(text)
-        if begun and aligned is not None:
-            step = max(int(aligned[1]), 1)
-            offset += -(address + offset) % step
-        if not begun or not text or text.startswith("."):
-            continue
-        statements = [part.strip() for part in text.strip("{} ").split(";")]
-        for place, statement in enumerate(statements):
-            if not _same(statement, code[offset : offset + 8]):
-                return {}
-            if place == 0:
-                found[address + offset] = SourceLine(number, text, label)
-                label = ""
-            offset += 4
-    return found
+    lines = kernel_text(file)
+    if not 0 < number <= len(lines):
+        return None
+    label, text = _statement(lines[number - 1])
+    if number > 1 and not label:
+        label, rest = _statement(lines[number - 2])
+        label = "" if rest else label
+    statements = [part.strip() for part in text.strip("{} ").split(";")]
+    if not any(_same(statement, code) for statement in statements):
+        return None
+    return SourceLine(number, text, label)
+
+
+def _statement(line: str) -> tuple[str, str]:
+    """The label a line begins with, if any, and the rest without comments."""
+    text = _COMMENT.split(line)[0].strip()
+    match = _LABEL.match(text)
+    return (match[1], match[2].strip()) if match is not None else ("", text)
 
 
 def _same(statement: str, code: bytes) -> bool:
     """Whether an instruction has the name that a statement has."""
-    if len(code) < 4:
+    if len(code) < 4 or not statement:
         return False
     try:
         instruction = decode(

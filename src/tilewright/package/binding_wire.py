@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import PackageError
 
+from .blobs import Budget, compress, expand
 from .records import SLICE, Binding
 
 NONE = 0xFFFFFFFF
@@ -41,6 +43,18 @@ def get_binding(item: Any) -> Binding:
         slices=read_table(item.slices, SLICE, f"slices of binding {name[:80]!r}"),
         blob=read_index(int(item.blob)),
     )
+
+
+def put_blob(item: Any, data: bytes, digest: bytes | None = None) -> None:
+    """Fill a message's blob; `digest` is its SHA-256 when the caller has it already."""
+    item.sha256 = digest or hashlib.sha256(data).digest()
+    item.size = len(data)
+    item.codec, item.data = compress(data)
+
+
+def get_blob(item: Any, budget: Budget, where: str) -> bytes:
+    """The bytes in a message's blob. Raises PackageError."""
+    return expand(int(item.codec), bytes(item.data), int(item.size), bytes(item.sha256), budget, where)
 
 
 def read_index(value: int) -> int:

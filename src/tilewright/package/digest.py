@@ -107,10 +107,16 @@ def package_digest(package: Package) -> str:
 
 
 def debug_digest(package: Package) -> bytes:
-    """SHA-256 over the debug section: symbols, regions and, if present, texts, live tensors, program."""
+    """SHA-256 over the debug section: symbols, regions, and what there is of lines, texts and the rest."""
     out = _Meaning("tilewright package debug section")
     _symbols(out, package.symbols)
     _regions(out, package.regions)
+    # Left out when there are none, as in packages from before they existed.
+    if len(package.lines.rows):
+        out.numbers(len(package.lines.files))
+        for name in package.lines.files:
+            out.text(name)
+        out.table(package.lines.rows)
     out.numbers(package.debug is not None)
     if package.debug is not None:
         out.text(package.debug.graph)

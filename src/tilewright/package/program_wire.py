@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 
 from tilewright.errors import PackageError
 
-from .binding_wire import get_binding, put_binding, read_numbers, read_rows, read_table
-from .blobs import Budget, compress, expand
+from .binding_wire import get_binding, get_blob, put_binding, put_blob, read_numbers, read_rows, read_table
+from .blobs import Budget
 from .program_info import (
     PLACED,
     AreaInfo,
@@ -71,17 +70,14 @@ def put_program(item: Any, program: ProgramInfo) -> None:
 
 
 def _put_rows(item: Any, tables: list[NDArray[np.void]]) -> None:
-    data = b"".join(table.tobytes() for table in tables)
-    item.sha256, item.size = hashlib.sha256(data).digest(), len(data)
-    item.codec, item.data = compress(data)
+    put_blob(item, b"".join(table.tobytes() for table in tables))
 
 
 def _get_rows(
     item: Any, ends: list[int], dtype: np.dtype[np.void], budget: Budget, where: str
 ) -> list[NDArray[np.void]]:
     """The tables that end at `ends`."""
-    data = expand(int(item.codec), bytes(item.data), int(item.size), bytes(item.sha256), budget, where)
-    rows = read_table(data, dtype, where)
+    rows = read_table(get_blob(item, budget, where), dtype, where)
     if ends != sorted(ends) or (ends[-1] if ends else 0) != len(rows):
         raise PackageError("the ends of its parts do not cut it into parts", where=where)
     return [rows[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]

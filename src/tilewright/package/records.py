@@ -57,6 +57,9 @@ INTERVAL = np.dtype([("tile", "<u2"), ("context", "u1"), ("step", "<u2"), ("begi
 PROVISIONAL_WORD = np.dtype([("address", "<u4"), ("word", "<u4")])
 """An instruction word whose real encoding is not public."""
 
+LINE = np.dtype([("address", "<u4"), ("file", "<u4"), ("line", "<u4")])
+"""Code from `address` on, up to the next row, was written in `line` (from 1; 0: not known) of a file."""
+
 TILE_IMAGE = np.dtype([("physical_tile", "<u4"), ("image", "<u4")])
 """Packed form of `TileImage`, as the file stores it."""
 
@@ -227,6 +230,26 @@ class Region:
     name: str
 
 
+def no_lines() -> NDArray[np.void]:
+    return np.zeros(0, LINE)
+
+
+@dataclass
+class CodeLines:
+    """Where the code that every tile has was written: names of source files, and `rows` (LINE) by address."""
+
+    files: list[str] = field(default_factory=list)
+    rows: NDArray[np.void] = field(default_factory=no_lines)
+
+    def find(self, address: int) -> tuple[str, int] | None:
+        """File and line of the code at an address, as far as known."""
+        index = int(np.searchsorted(self.rows["address"], address, side="right")) - 1
+        if index < 0 or not self.rows["line"][index]:
+            return None
+        row = self.rows[index]
+        return self.files[int(row["file"])], int(row["line"])
+
+
 @dataclass
 class Debug:
     """What a person wants to see and no machine needs; not covered by the digest.
@@ -264,6 +287,7 @@ class Package:
     profile: ProfilePlan = field(default_factory=ProfilePlan)
     symbols: list[Symbol] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
+    lines: CodeLines = field(default_factory=CodeLines)
     provisional: NDArray[np.void] = field(default_factory=no_provisional_words)
     debug: Debug | None = None
 

@@ -17,10 +17,21 @@ import numpy as np
 
 from tilewright.errors import PackageError
 
-from .binding_wire import NONE, get_binding, put_binding, read_index, read_numbers, read_rows, read_table
-from .blobs import Budget, compress, expand
+from .binding_wire import (
+    NONE,
+    get_binding,
+    get_blob,
+    put_binding,
+    put_blob,
+    read_index,
+    read_numbers,
+    read_rows,
+    read_table,
+)
+from .blobs import Budget
 from .digest import FORMAT_VERSION, blob_digests, debug_digest, meaning_digest
 from .limits import NESTING, TRAVERSAL_FACTOR
+from .line_wire import get_lines, put_lines
 from .program_wire import get_program, put_program
 from .records import (
     HOST_SLICE,
@@ -66,7 +77,7 @@ def to_message(package: Package) -> bytes:
     out.tileMemorySize = int(package.tile_memory_size)
     out.compilerVersion = package.compiler_version
     for item, blob, digest in zip(out.init("blobs", len(digests)), package.blobs, digests, strict=True):
-        _put_blob(item, blob, digest)
+        put_blob(item, blob, digest)
     for item, image in zip(out.init("images", len(package.images)), package.images, strict=True):
         _put_image(item, image)
     tiles = np.array([(tile.physical_tile, tile.image) for tile in package.tiles], TILE_IMAGE)
@@ -101,12 +112,6 @@ def to_message(package: Package) -> bytes:
     _put_debug(out.debug, package)
     data: bytes = out.to_bytes()
     return data
-
-
-def _put_blob(item: Any, data: bytes, digest: bytes) -> None:
-    item.sha256 = digest
-    item.size = len(data)
-    item.codec, item.data = compress(data)
 
 
 def _put_image(item: Any, image: Image) -> None:
@@ -148,13 +153,15 @@ def _put_debug(item: Any, package: Package) -> None:
     for entry, region in zip(item.init("regions", len(package.regions)), package.regions, strict=True):
         entry.physicalTile, entry.address = int(region.physical_tile), int(region.address)
         entry.size, entry.name = int(region.size), region.name
+    if len(package.lines.rows):
+        put_lines(item, package.lines)
     debug = package.debug
     if debug is None:
         return
     item.hasText = True
     for field, text in (("graph", debug.graph), ("layouts", debug.layouts)):
         data = text.encode()
-        _put_blob(item.init(field), data, _sha256(data))
+        put_blob(item.init(field), data)
     names: dict[str, int] = {}
     indices = [names.setdefault(name, len(names)) for live in debug.live for name in live]
     item.liveNames = list(names)
@@ -163,12 +170,6 @@ def _put_debug(item: Any, package: Package) -> None:
     if debug.program is not None:
         item.hasProgram = True
         put_program(item.init("program"), debug.program)
-
-
-def _sha256(data: bytes) -> bytes:
-    import hashlib
-
-    return hashlib.sha256(data).digest()
 
 
 # --- reading ---
@@ -212,7 +213,7 @@ def _read(data: bytes, words: int) -> tuple[Package, bytes, bytes]:
         ]
         package = Package(
             compiler_version=str(root.compilerVersion),
-            blobs=[_get_blob(item, budget, f"blob {index}") for index, item in enumerate(root.blobs)],
+            blobs=[get_blob(item, budget, f"blob {index}") for index, item in enumerate(root.blobs)],
             images=[_get_image(item) for item in root.images],
             tiles=[TileImage(tile, image) for tile, image in tiles.tolist()],
             target=TARGET,
@@ -230,6 +231,7 @@ def _read(data: bytes, words: int) -> tuple[Package, bytes, bytes]:
             profile=ProfilePlan(steps, tables),
             symbols=symbols,
             regions=regions,
+            lines=get_lines(section, budget),
             provisional=read_table(root.provisional, PROVISIONAL_WORD, "provisional words"),
             debug=_get_debug(section, budget),
         )
@@ -252,10 +254,6 @@ def _check_identity(root: Any) -> None:
             f"made for tile memory of {memory[1]:#x} bytes at {memory[0]:#x}, "
             f"not {TILE_BYTES:#x} at {TILE_BASE:#x}"
         )
-
-
-def _get_blob(item: Any, budget: Budget, where: str) -> bytes:
-    return expand(int(item.codec), bytes(item.data), int(item.size), bytes(item.sha256), budget, where)
 
 
 def _get_image(item: Any) -> Image:
@@ -316,8 +314,8 @@ def _get_debug(item: Any, budget: Budget) -> Debug | None:
         raise PackageError(f"live tensor {max(indices)} of only {len(names)}")
     live = [[names[i] for i in indices[begin:end]] for begin, end in zip([0, *ends], ends, strict=False)]
     return Debug(
-        graph=_get_blob(item.graph, budget, "graph text").decode(),
-        layouts=_get_blob(item.layouts, budget, "layouts text").decode(),
+        graph=get_blob(item.graph, budget, "graph text").decode(),
+        layouts=get_blob(item.layouts, budget, "layouts text").decode(),
         live=live,
         program=get_program(item.program, budget) if item.hasProgram else None,
     )

@@ -22,7 +22,9 @@ from tilewright.cli.main import app
 from tilewright.debugging import Debugger
 from tilewright.debugging.breakpoints import breakpoint_at, place
 from tilewright.debugging.commands import HELP, Commands
+from tilewright.debugging.kernel_source import kernel_text
 from tilewright.errors import SimulationError, UsageError
+from tilewright.ipu21.isa import build
 from tilewright.ipu21.isa.decode import decode
 from tilewright.package import save_package
 from tilewright.runtime import Session, open_device
@@ -134,6 +136,25 @@ def test_instructions_stand_beside_their_source() -> None:
             assert not separator or code.split(">  ")[-1].split()[0] in source
         own = found.disassemble(address=place(package(), "tile_program"), count=2)
         assert not any(".S:" in line for line in own)
+
+
+def test_a_fault_of_a_kernel_names_its_source() -> None:
+    found, name = package(), root_kernel()
+    address = executed(name)[5]
+    segment, _ = next(code_words(found, address, address + 4, found.tiles[0].image))
+    broken = with_words(found, segment, {address: build.trap(0)})
+    with (
+        open_device("sim") as device,
+        Session(device, broken) as session,
+        pytest.raises(SimulationError) as error,
+    ):
+        session.run({"x": images()})
+    code = found.segment_bytes(segment)[address - segment.address :][:8]
+    instruction = decode(int.from_bytes(code[:4], "little"), int.from_bytes(code[4:], "little"))
+    symbol, _, place_ = str(error.value.symbol).rpartition(", ")
+    file, _, line = place_.partition(":")
+    assert error.value.address == address and symbol.startswith(f"{name}+")
+    assert instruction.form.mnemonic in kernel_text(file)[int(line) - 1]
 
 
 def test_a_worker_is_stopped_at_an_address_of_its_code() -> None:

@@ -22,6 +22,7 @@ from tilewright.package.records import (
     ALL_TILES,
     EXECUTE,
     HOST_SLICE,
+    LINE,
     MARK,
     NO_BLOB,
     PROVISIONAL_WORD,
@@ -29,6 +30,7 @@ from tilewright.package.records import (
     SLICE,
     WRITE,
     Binding,
+    CodeLines,
     ConfigWrite,
     Debug,
     EntryPoint,
@@ -129,6 +131,9 @@ def make_package() -> Package:
         profile=ProfilePlan(steps, [np.array([(0x4C014, 0), (0x4C018, 1), (0x4C020, 2)], MARK)]),
         symbols=[Symbol("start", 0x4C014), Symbol("gemm", 0x4C018)],
         regions=[Region(5, 0x70000, 128, "x"), Region(ALL_TILES, 0x4C010, 12, "code")],
+        lines=CodeLines(
+            ["start.S", "gemm.S"], np.array([(0x4C014, 0, 7), (0x4C018, 1, 3), (0x4C01C, 1, 0)], LINE)
+        ),
         provisional=np.array([(0x4C01C, PROVISIONAL)], PROVISIONAL_WORD),
         debug=Debug("graph text µ", "layouts text", [["x"], ["x", "w", "y"], ["y"]], make_program(y)),
     )

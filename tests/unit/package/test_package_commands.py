@@ -15,8 +15,10 @@ from typer.testing import CliRunner
 from tilewright import runtime
 from tilewright.cli import package as commands
 from tilewright.errors import BindingError, ObjectError, PackageError, TilewrightError, UsageError
+from tilewright.ipu21.kernels import source_of
 from tilewright.ipu21.toolchain import assemble, link
 from tilewright.package import save_package, write_package
+from tilewright.package.records import LINE, CodeLines
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from fake_device import FakeDevice
@@ -45,6 +47,26 @@ def invoke(*arguments: str) -> str:
 
 
 INPUTS = ("--input", "x=x.npy", "--input", "k=k.npy")
+
+
+def test_inspect_shows_the_source_of_a_kernel(folder: Path) -> None:
+    package = make_package()
+    package.lines = CodeLines(["add_f16.S"], np.array([(0x4C014, 0, 5), (0x4C018, 0, 7)], LINE))
+    save_package(package, folder / "s.ipuexe")
+    lines = invoke("inspect", "s.ipuexe", "--source", "add_f16").splitlines()
+    assert len(lines) == len(source_of("add_f16").splitlines())
+    assert lines[4].split()[:2] == ["5", "0x4c014"] and lines[6].split()[:2] == ["7", "0x4c018"]
+    assert lines[5].endswith(source_of("add_f16").splitlines()[5].rstrip())
+    few = json.loads(invoke("inspect", "s.ipuexe", "--source", "add_f16.S:7", "--json"))
+    assert few["source"] == lines[:17]
+    for wanted, text in (("add_f16:0", "no line"), ("gemm", "no code"), ("add_f16:x", "no line")):
+        with pytest.raises(UsageError, match=text):
+            invoke("inspect", "s.ipuexe", "--source", wanted)
+    with pytest.raises(UsageError, match="this version has no kernel"):
+        invoke("inspect", "p.ipuexe", "--source", "gemm")
+    (folder / "k.o").write_bytes(assemble("nop").to_bytes())
+    with pytest.raises(UsageError, match="needs a package"):
+        invoke("inspect", "k.o", "--source", "gemm")
 
 
 def test_run_writes_outputs(folder: Path) -> None:

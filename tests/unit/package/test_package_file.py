@@ -26,7 +26,7 @@ from tilewright.package import (
 from tilewright.package.blobs import RAW, ZSTD, BlobStore, Budget, compress, expand
 from tilewright.package.framing import check_framing
 from tilewright.package.limits import FREE_EXPANSION_BYTES, MAX_BLOB_BYTES, MAX_RATIO
-from tilewright.package.records import Debug, Package
+from tilewright.package.records import CodeLines, Debug, Package
 
 pytestmark = pytest.mark.unit
 
@@ -58,10 +58,17 @@ def test_round_trip_keeps_every_field(data: bytes) -> None:
 def test_round_trip_without_options() -> None:
     package = make_package()
     package.debug = None
-    package.symbols, package.regions = [], []
+    package.symbols, package.regions, package.lines = [], [], CodeLines()
     assert same(read_package(write_package(package)), package)
     package.debug = Debug()
     assert same(read_package(write_package(package)), package)
+
+
+def test_source_lines_are_found_by_address() -> None:
+    lines = make_package().lines
+    assert lines.find(0x4C014) == lines.find(0x4C017) == ("start.S", 7)
+    assert lines.find(0x4C018) == ("gemm.S", 3)
+    assert lines.find(0x4C010) is lines.find(0x4C01C) is lines.find(0xE0000) is None
 
 
 def test_numpy_integers_are_accepted(data: bytes) -> None:

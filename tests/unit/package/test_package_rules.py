@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from package_sample import NOP, code, make_package
 
 from tilewright.errors import PackageError
@@ -41,6 +42,11 @@ def rule(name: str, broken: Break, message: str) -> None:
 def put(target: object, /, **values: object) -> None:
     for name, value in values.items():
         setattr(target, name, value)
+
+
+def put_row(rows: NDArray[np.void], number: int, **values: int) -> None:
+    for name, value in values.items():
+        rows[number][name] = value
 
 
 def first_segment(package: Package) -> Segment:
@@ -372,6 +378,11 @@ rule(
 rule("symbol name", lambda p: put(p.symbols[0], name=""), "symbol 0: name is empty")
 rule("symbol place", lambda p: p.symbols.append(Symbol("far", memory.TILE_END + 4)), "outside tile memory")
 rule("symbol order", lambda p: p.symbols.reverse(), "not in order of address")
+rule("line order", lambda p: put_row(p.lines.rows, 1, address=0x4C014), "rows 0 and 1 are not in order")
+rule("line place", lambda p: put_row(p.lines.rows, 0, address=4), "outside tile memory")
+rule("line file", lambda p: p.lines.files.pop(), "row 1 is of file 1 of only 1")
+rule("line number", lambda p: put_row(p.lines.rows, 1, line=1 << 31), "row 1 is line 2147483648")
+rule("line file name", lambda p: p.lines.files.append(""), "file is empty")
 rule("region name", lambda p: put(p.regions[0], name=""), "region 0: name is empty")
 rule("region tile", lambda p: put(p.regions[0], physical_tile=1472), "'x' is on tile 1472")
 rule("region size", lambda p: put(p.regions[0], size=0), "'x' is empty or leaves")

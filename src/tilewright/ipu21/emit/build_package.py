@@ -19,6 +19,7 @@ from ..lower.tile_work import TileWork
 from ..machine.topology import to_physical
 from ..place.placement import Placement, live_at_steps
 from .bindings import make_binding
+from .code_lines import code_lines
 from .debug_info import program_info
 from .host_plan import plan_batches
 from .host_protocol import entry_points, host_exchange
@@ -94,6 +95,7 @@ def build_package(
             for name, address in sorted(runtime.active.symbols.items(), key=lambda item: (item[1], item[0]))
         ],
         regions=[*_regions(work, placement), *row_regions(programs, names)],
+        lines=code_lines(runtime.active.lines),
         provisional=np.array(sorted(provisional), dtype=PROVISIONAL_WORD),
         debug=_debug(graph, work, placement, profile),
     )

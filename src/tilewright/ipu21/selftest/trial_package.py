@@ -23,6 +23,7 @@ from ...package.records import (
     Symbol,
 )
 from ..emit.call_code import call_words
+from ..emit.code_lines import code_lines
 from ..emit.host_plan import plan_batches
 from ..emit.host_protocol import entry_points, host_exchange
 from ..emit.images import ImageBlobs, build_images, zeros
@@ -109,6 +110,7 @@ def trial_package(
             ),
             *row_regions(programs, {number: steps[FIRST_STEP + number].name for number in phase_rows}),
         ],
+        lines=code_lines(active.lines),
         provisional=np.array(sorted({*active.provisional, *idle.provisional}), PROVISIONAL_WORD),
     )
     validate(package)

@@ -139,7 +139,7 @@ class Chip:
                 pass
         except SimulationError as error:
             if error.address is not None and error.symbol is None:
-                error.name(self._symbols.name(error.tile, error.address))
+                error.name(self._symbols.place(error.tile, error.address))
             self._failed = error
             raise
         except BaseException:

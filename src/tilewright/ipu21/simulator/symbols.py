@@ -19,6 +19,7 @@ class Symbols:
         self._names = [symbol.name for symbol in ordered]
         self._addresses = [symbol.address for symbol in ordered]
         self._regions = package.regions
+        self._lines = package.lines
 
     def name(self, tile: int | None, address: int) -> str | None:
         """The name of an address, or None if nothing names it."""
@@ -30,6 +31,13 @@ class Symbols:
                     return self._nearest(address) or _offset(region.name, address - region.address)
                 return _offset(region.name, address - region.address)
         return self._nearest(address)
+
+    def place(self, tile: int | None, address: int) -> str | None:
+        """The name of an address and, for code whose source is known, file and line: `f+0x8, f.S:12`."""
+        name, source = self.name(tile, address), self._lines.find(address)
+        if source is None or name is None:
+            return name
+        return f"{name}, {source[0]}:{source[1]}"
 
     def _nearest(self, address: int) -> str | None:
         index = bisect_right(self._addresses, address) - 1

@@ -7,13 +7,25 @@ from numpy.typing import NDArray
 
 from tilewright.errors import PackageError
 
-from ..records import ALL_TILES, EXECUTE, MARK, NO_MARKS, PROVISIONAL_WORD, STEP_KINDS, Package, Segment
+from ..records import (
+    ALL_TILES,
+    EXECUTE,
+    LINE,
+    MARK,
+    NO_MARKS,
+    PROVISIONAL_WORD,
+    STEP_KINDS,
+    Package,
+    Segment,
+)
 from ..target import CONFIG_SPACE_BYTES, FORBIDDEN_CONFIG, TILE_BASE, TILE_END, TILES
 from .program import check_program
 from .values import aligned, column, distinct, first, table, text, unsigned
 
 MAX_STEPS = 1 << 16
 """Intervals carry a step as 16 bits."""
+MAX_LINE = (1 << 31) - 1
+"""The file holds differences of line numbers as 32 bits with a sign."""
 
 
 def check_entry_points(package: Package) -> None:
@@ -132,6 +144,7 @@ def check_names(package: Package) -> None:
             raise PackageError(f"{region.name!r} is on tile {region.physical_tile}", where=where)
         if region.size == 0 or region.address < TILE_BASE or region.address + region.size > TILE_END:
             raise PackageError(f"{region.name!r} is empty or leaves tile memory", where=where)
+    _check_lines(package)
     debug = package.debug
     if debug is None:
         return
@@ -150,6 +163,28 @@ def check_names(package: Package) -> None:
             raise PackageError(f"{name} is not valid Unicode", where="debug") from error
     if debug.program is not None:
         check_program(package, debug.program)
+
+
+def _check_lines(package: Package) -> None:
+    """Source lines follow each other by address, and their files have names."""
+    rows, where = package.lines.rows, "source lines"
+    table(rows, LINE, "list", where)
+    for name in package.lines.files:
+        text(name, "file", where)
+    address = column(rows, "address")
+    hit = first(address[1:] <= address[:-1])
+    if hit is not None:
+        raise PackageError(f"rows {hit} and {hit + 1} are not in order of address", where=where)
+    if len(rows) and not TILE_BASE <= int(address[0]) <= int(address[-1]) <= TILE_END:
+        raise PackageError("an address is outside tile memory", where=where)
+    hit = first(column(rows, "line") > MAX_LINE)
+    if hit is not None:
+        raise PackageError(f"row {hit} is line {int(rows['line'][hit])}", where=where)
+    hit = first(column(rows, "file") >= len(package.lines.files))
+    if hit is not None:
+        raise PackageError(
+            f"row {hit} is of file {int(rows['file'][hit])} of only {len(package.lines.files)}", where=where
+        )
 
 
 def _in_code(marks: NDArray[np.void], segments: list[Segment]) -> NDArray[np.bool_]:

@@ -117,6 +117,8 @@ struct Debug {
   liveIndices @8 :Data;                    # u32 into liveNames
   hasProgram  @9 :Bool;
   program     @10 :Program;
+  lineFiles   @11 :List(Text);
+  lines       @12 :Blob;                   # i32 differences of LINE's columns, one column after another
 }
 
 struct Program {

@@ -201,6 +201,47 @@ def test_lines_of_an_image(tmp_path: Path) -> None:
     assert LinkedImage.from_elf(data).lines == image.lines and short(image.lines) == expected
 
 
+LOCATIONS = """
+.file 1 "/home/x" "a.cpp"
+.file 2 "b.hpp"
+.loc 1 12 0
+nop
+nop
+.loc 1 13 19 prologue_end
+nop
+.loc 2 7 1 is_stmt 0
+nop
+.loc 1 0
+nop
+nop
+.loc 1 13 5 is_stmt 1
+nop
+nop
+"""
+
+
+@pytest.mark.skipif(shutil.which("llvm-mc") is None, reason="no llvm-mc to compare with")
+@pytest.mark.skipif(shutil.which("llvm-dwarfdump") is None, reason="no llvm-dwarfdump to read it")
+def test_locations_of_a_compiler_mean_what_llvm_makes_of_them(tmp_path: Path) -> None:
+    """For another machine, whose `nop` has one byte."""
+    (tmp_path / "k.s").write_text(LOCATIONS)
+    made = str(tmp_path / "k.o")
+    command = ["llvm-mc", "-triple=x86_64-linux-gnu", "-filetype=obj", str(tmp_path / "k.s"), "-o", made]
+    subprocess.run(command, check=True, timeout=60)
+    shown = subprocess.run(
+        ["llvm-dwarfdump", "--debug-line", made], check=True, timeout=60, capture_output=True, text=True
+    )
+    names = {"1": "a.cpp", "2": "b.hpp"}
+    theirs = []
+    for words in (line.split() for line in shown.stdout.splitlines() if line.startswith("0x")):
+        address, line, _, file = words[:4]
+        unknown = line == "0" or "end_sequence" in words
+        theirs.append((4 * int(address, 16), "" if unknown else names[file], 0 if unknown else int(line)))
+    item = assemble(LOCATIONS, filename="k.s")
+    assert short(item.section(".text").lines) == theirs
+    assert short(ObjectFile.from_bytes(item.to_bytes()).section(".text").lines) == theirs
+
+
 def test_lines_of_an_object(tmp_path: Path) -> None:
     item = written(tmp_path)
     again = ObjectFile.from_bytes(item.to_bytes())

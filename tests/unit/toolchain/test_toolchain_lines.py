@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.ipu21.toolchain import LinkedImage, ObjectFile, assemble, disassemble, link
+from tilewright.ipu21.toolchain import AssemblyFaults, LinkedImage, ObjectFile, assemble, disassemble, link
 from tilewright.ipu21.toolchain import elf_format as elf
 from tilewright.ipu21.toolchain.elf_tables import ElfTables
 from tilewright.ipu21.toolchain.image import image_source
@@ -48,6 +48,29 @@ def test_lines_by_address() -> None:
     assert lines == [2, 3, 5, 5, 5, None, 8, 10, None]
     assert image_source(image, start - 4) is None and found[0] == ("f.S", 2)
     assert TileProgram(image).source_at(start + 4) == ("f.S", 3)
+
+
+def test_lines_of_what_a_compiler_made() -> None:
+    text = """
+.file "a.cpp"
+.file 1 "dir" "a.cpp" md5 0x0123456789abcdef0123456789abcdef
+.text
+nop
+.loc 1 5 3 prologue_end
+nop
+.section .text.g, "ax"
+nop
+.text
+nop
+"""
+    item = assemble(text, filename="a.S")
+    rows = [(line.offset, line.file, line.line) for line in item.section(".text").lines]
+    assert rows == [(0, "a.S", 5), (4, "dir/a.cpp", 5), (12, "", 0)]
+    # What a section says of itself does not hold for another.
+    assert item.section(".text.g").lines[0][1:] == ("a.S", 9)
+    for wrong, message in ((".loc 3 1", "no `.file` names file 3"), ('.file -1 "a"', "not in 0..")):
+        with pytest.raises(AssemblyFaults, match=message):
+            assemble(wrong)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ class Assembler:
         self.section_stack: list[tuple[tuple[Section, int], tuple[Section, int] | None]] = []
         self.emitter = Emitter(where=sources.where, layout=self.layout)
         self.conditions = Conditions()
+        self.files: dict[int, str] = {}
         self.macros: dict[str, Macro] = {}
         self.macro_calls = 0
         self.calls_of: dict[str, int] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ...errors import UsageError
@@ -317,7 +318,7 @@ HANDLERS: dict[str, Handler] = {
     ".end": _end,
     **dict.fromkeys(
         (
-            *(".file", ".loc", ".line", ".ln", ".ident", ".version", ".addrsig", ".addrsig_sym", ".extern"),
+            *(".line", ".ln", ".ident", ".version", ".addrsig", ".addrsig_sym", ".extern"),
             *(".func", ".endfunc", ".protected", ".internal"),
             *(".title", ".sbttl", ".list", ".nolist", ".eject", ".psize", ".macros_on", ".macros_off"),
             *(".cg_profile", ".lto_discard", ".lto_set_conditional", ".linefile", ".vtable_entry"),
@@ -330,24 +331,28 @@ HANDLERS: dict[str, Handler] = {
 _IGNORED_PREFIX = ".cfi_"
 
 
-def run_directive(assembler: Assembler, word: str, text: str, start: int, statement: Statement) -> None:
-    """Carry out a directive. Raises SourceFault."""
+@cache
+def all_handlers() -> dict[str, Handler]:
+    """Every directive that is no control word."""
     from .data_directives import DATA_HANDLERS
     from .linkage_directives import LINKAGE_HANDLERS
-    from .section_directives import READ_AS_TEXT, SECTION_HANDLERS
+    from .origin_directives import ORIGIN_HANDLERS
+    from .section_directives import SECTION_HANDLERS
 
-    handler = (
-        DATA_HANDLERS.get(word)
-        or HANDLERS.get(word)
-        or SECTION_HANDLERS.get(word)
-        or LINKAGE_HANDLERS.get(word)
-    )
+    return HANDLERS | DATA_HANDLERS | SECTION_HANDLERS | LINKAGE_HANDLERS | ORIGIN_HANDLERS
+
+
+def run_directive(assembler: Assembler, word: str, text: str, start: int, statement: Statement) -> None:
+    """Carry out a directive. Raises SourceFault."""
+    from .section_directives import READ_AS_TEXT
+
+    handler = all_handlers().get(word)
     if handler is None:
         if word.startswith(_IGNORED_PREFIX):
             return
         from .assembler import CONTROL_WORDS
 
-        known = [*HANDLERS, *DATA_HANDLERS, *SECTION_HANDLERS, *LINKAGE_HANDLERS, *CONTROL_WORDS]
+        known = [*all_handlers(), *CONTROL_WORDS]
         raise SourceFault(
             f"there is no directive `{word}`", start - len(word), hint=did_you_mean(word, known)
         )

@@ -97,7 +97,8 @@ class Emitter:
     """Where instructions and data go, and the rules of placing them.
 
     `code` maps offsets to what was placed there: the forms of an instruction or bundle, or nothing where
-    a fault was found. `where` puts a line number into words.
+    a fault was found. `origins` says where a compiler found what follows in a section, `origin_of` where it
+    found what was placed. `where` puts a line number into words.
     """
 
     where: Callable[[int], str] = "line {}".format
@@ -111,6 +112,8 @@ class Emitter:
     repeats: list[RepeatBody] = field(default_factory=list)
     relocations: list[PlacedRelocation] = field(default_factory=list)
     code: dict[Section, dict[int, tuple[tuple[Form, ...], Statement]]] = field(default_factory=dict)
+    origins: dict[Section, tuple[str, int]] = field(default_factory=dict)
+    origin_of: dict[tuple[Section, int], tuple[str, int]] = field(default_factory=dict)
 
     def emit_single(self, section: Section, instruction: Instruction, statement: Statement) -> None:
         """Place one instruction. Raises SourceFault when it may not stand here."""
@@ -183,6 +186,8 @@ class Emitter:
         coissue = len(instructions) == 2
         forms = tuple(item.form for item in instructions)
         self.code.setdefault(section, {})[section.offset] = (forms, statement)
+        if section in self.origins:
+            self.origin_of[section, section.offset] = self.origins[section]
         fault: SourceFault | None = None
         for instruction in instructions:
             data: bytes | None = None

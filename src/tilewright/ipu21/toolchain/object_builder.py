@@ -120,7 +120,8 @@ def _lines(assembler: Assembler, section: Section) -> tuple[SourceLine, ...]:
     for offset, (forms, statement) in sorted(assembler.emitter.code.get(section, {}).items()):
         if lines and offset > end:
             lines.append(SourceLine(end, "", 0))
-        lines.append(SourceLine(offset, *assembler.sources.origin(statement.line)))
+        origin = assembler.emitter.origin_of.get((section, offset))
+        lines.append(SourceLine(offset, *(origin or assembler.sources.origin(statement.line))))
         end = offset + 4 * sum(form.words for form in forms)
     if lines:
         lines.append(SourceLine(end, "", 0))

@@ -120,7 +120,8 @@ def disasm_command(
 
 def link_command(
     objects: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Objects, .gp archives or sources, in order.")
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Objects, archives or sources, in order."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.elf", help="Image to write.")],
     entry: Annotated[
@@ -147,7 +148,8 @@ def link_command(
 ) -> None:
     """Link objects into an image at absolute tile addresses.
 
-    With --entry or --root, sections that nothing leads to are left out.
+    With --entry or --root, sections that nothing leads to are left out. A .gp archive is an object; of one
+    made by ar those members are taken that are needed.
 
     Example: tilewright link start.o gemm.o -o tile.elf --entry start --root gemm_f16
     """
@@ -155,23 +157,20 @@ def link_command(
     use_overlay(overlay)
     from tilewright.files import read_file, write_whole
     from tilewright.ipu21.toolchain import CODE_REGION, link
-    from tilewright.ipu21.toolchain.inputs import object_of
+    from tilewright.ipu21.toolchain.inputs import read_inputs
 
     places = [region(text) for text in regions or []] or list(CODE_REGION)
     data_places = [region(text) for text in data_regions or []] or None
     values = definitions(defines)
-    items = [
-        object_of(
-            read_file(path, limit=SOURCE_LIMIT),
-            path,
-            defines=values,
-            include_dirs=include or (),
-            preprocessor=preprocessor,
-        )
-        for path in objects
-    ]
+    given = read_inputs(
+        [(path, read_file(path, limit=SOURCE_LIMIT)) for path in objects],
+        defines=values,
+        include_dirs=include or (),
+        preprocessor=preprocessor,
+    )
     image = link(
-        items,
+        given.objects,
+        libraries=given.libraries,
         intervals=places,
         data_intervals=data_places,
         entry=entry,

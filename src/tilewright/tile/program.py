@@ -11,7 +11,7 @@ from tilewright.ipu21.machine.memory import IMAGE_BASE, REGION1_BASE
 from tilewright.ipu21.machine.timing import WORKER_SLOTS
 from tilewright.ipu21.toolchain import LinkedImage, ObjectFile, assemble, link
 from tilewright.ipu21.toolchain.image import image_source, image_symbol
-from tilewright.ipu21.toolchain.inputs import object_of
+from tilewright.ipu21.toolchain.inputs import read_inputs
 
 SOURCE_LIMIT = 64 << 20
 """Bytes of a file that are read at most."""
@@ -76,16 +76,19 @@ class TileProgram:
         objects: Sequence[ObjectFile],
         *,
         roots: Sequence[str] = (),
+        libraries: Sequence[Sequence[ObjectFile]] = (),
         externals: Mapping[str, int] | None = None,
     ) -> TileProgram:
-        """Link objects; with `roots` only what they lead to. Raises LinkError."""
-        names = {symbol.name for item in objects for symbol in item.symbols if not symbol.defined}
+        """Link objects; with `roots` only what they lead to. `libraries` as for `link`. Raises LinkError."""
+        everything = [*objects, *(item for library in libraries for item in library)]
+        names = {symbol.name for item in everything for symbol in item.symbols if not symbol.defined}
         items = list(objects)
         support = assemble(_SUPPORT, filename="support")
         if names & {symbol.name for symbol in support.symbols}:
             items.append(support)
         intervals = [(IMAGE_BASE, STACK_TOP - STACKS)]
-        return cls(link(items, intervals=intervals, roots=roots, externals=externals))
+        image = link(items, intervals=intervals, roots=roots, libraries=libraries, externals=externals)
+        return cls(image)
 
     @classmethod
     def from_files(
@@ -99,7 +102,7 @@ class TileProgram:
         externals: Mapping[str, int] | None = None,
         preprocessor: str | None = None,
     ) -> TileProgram:
-        """A program from one linked image, or from any number of sources, objects and `.gp` archives.
+        """A program from one linked image, or from any number of sources, objects and archives (`.gp`, `.a`).
 
         Args:
             roots: symbols to keep with what they need; without them everything stays.
@@ -117,19 +120,17 @@ class TileProgram:
             raise UsageError(f"{images[0]} is linked already", hint="give it alone, or give its objects")
         if images:
             return cls(LinkedImage.from_elf(files[0][1], name=str(files[0][0])))
-        objects = [
-            object_of(data, path, defines=defines, include_dirs=include_dirs, preprocessor=preprocessor)
-            for path, data in files
-        ]
+        given = read_inputs(files, defines=defines, include_dirs=include_dirs, preprocessor=preprocessor)
+        members = [item for library in given.libraries for item in library]
         if roots:
             defined = {
                 symbol.name
-                for item in objects
+                for item in [*given.objects, *members]
                 for symbol in item.symbols
                 if symbol.defined and symbol.binding != "local"
             }
             roots = [*roots, *sorted(defined & set(also))]
-        return cls.from_objects(objects, roots=roots, externals=externals)
+        return cls.from_objects(given.objects, roots=roots, libraries=given.libraries, externals=externals)
 
     @property
     def symbols(self) -> Mapping[str, int]:

@@ -79,6 +79,12 @@ def test_a_weak_reference_takes_nothing() -> None:
     assert section_names(link([item])) == {".text"}
 
 
+def test_what_does_less_than_its_name_says_is_told() -> None:
+    assert link([caller("memset")]).warnings == ()
+    (warning,) = link([caller("puts"), OTHER]).warnings
+    assert "print nothing" in warning
+
+
 def test_what_nobody_defines_stays_undefined() -> None:
     with pytest.raises(LinkError, match="undefined: sin "):
         link([caller("sin")])

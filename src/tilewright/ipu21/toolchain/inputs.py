@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import UsageError
+from .archives import is_archive, read_archive
 from .assembler import assemble
 from .gp import extract_object, is_gp
 from .objects import ObjectFile
@@ -14,6 +16,32 @@ from .preprocess import preprocess_with
 
 _ELF = b"\x7fELF"
 _COMPILED = (".c", ".cc", ".cpp", ".cxx")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Objects, and the members of archives that are there to be taken from."""
+
+    objects: list[ObjectFile] = field(default_factory=list)
+    libraries: list[list[ObjectFile]] = field(default_factory=list)
+
+
+def read_inputs(
+    files: Sequence[tuple[Path, bytes]],
+    *,
+    defines: Mapping[str, int | str] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    preprocessor: str | None = None,
+) -> Inputs:
+    """What files hold: objects, `.gp` archives and sources, and `ar` archives. Raises TilewrightError."""
+    found = Inputs()
+    for path, data in files:
+        if is_archive(data):
+            found.libraries.append(read_archive(data, name=str(path)))
+            continue
+        item = object_of(data, path, defines=defines, include_dirs=include_dirs, preprocessor=preprocessor)
+        found.objects.append(item)
+    return found
 
 
 def object_of(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import LinkError
 from ..machine.memory import IMAGE_BASE, REGION1_BASE
+from .archives import members_needed
 from .common import allocate_common
 from .image import LinkedImage, LinkedSegment, provisional_words
 from .objects import CODE_FILL, ObjectFile, SourceLine
@@ -35,6 +36,7 @@ def link(
     data_intervals: Sequence[Interval] | None = None,
     entry: str | None = None,
     roots: Sequence[str] = (),
+    libraries: Sequence[Sequence[ObjectFile]] = (),
     externals: Mapping[str, int] | None = None,
 ) -> LinkedImage:
     """Link objects into an image, with what they need of the C runtime functions (`runtime_library`).
@@ -46,6 +48,7 @@ def link(
         entry: symbol whose address becomes the image's entry.
         roots: symbols that must stay. With an entry or roots, sections nothing leads to are left out; with
             neither, every allocated section stays.
+        libraries: members of archives; those are taken that define what would be undefined otherwise.
         externals: addresses of names defined elsewhere; they override definitions in the objects.
 
     Raises:
@@ -57,6 +60,9 @@ def link(
         if not 0 <= address < 1 << 32:
             raise LinkError(f"external {name} = {address:#x} is no 32-bit address")
     wanted = list(dict.fromkeys([*([entry] if entry is not None else []), *roots]))
+    if libraries and not objects and not wanted:
+        raise LinkError("of archives alone nothing is needed", hint="name an entry or a root")
+    objects = [*objects, *members_needed(objects, libraries, wanted, outside)]
     objects = allocate_common(objects, outside)
     given = len(objects)
     objects = [*objects, *runtime_objects(objects, wanted, outside)]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 
+from .archives import take_needed
 from .assembler import assemble
 from .objects import ObjectFile
 
@@ -38,22 +39,9 @@ def runtime_objects(
     objects: Sequence[ObjectFile], roots: Sequence[str], externals: Collection[str]
 ) -> list[ObjectFile]:
     """The objects of the library that `objects` and the names in `roots` need, in the order of need."""
-    defined = set(externals)
-    wanted: dict[str, None] = dict.fromkeys(roots)
-    taken: dict[str, ObjectFile] = {}
-    pending = list(objects)
-    while True:
-        for item in pending:
-            for symbol in item.symbols:
-                if symbol.binding == "local":
-                    continue
-                if symbol.defined:
-                    defined.add(symbol.name)
-                elif symbol.binding != "weak":
-                    wanted[symbol.name] = None
-        sources = [members()[name] for name in wanted if name not in defined and name in members()]
-        new = [source for source in dict.fromkeys(sources) if source not in taken]
-        if not new:
-            return list(taken.values())
-        pending = [member(source) for source in new]
-        taken.update(zip(new, pending, strict=True))
+
+    def provider(name: str) -> ObjectFile | None:
+        source = members().get(name)
+        return None if source is None else member(source)
+
+    return take_needed(objects, provider, roots, externals)

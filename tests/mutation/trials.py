@@ -1,0 +1,202 @@
+"""Runs test files against one mutant, each time in a process of its own that was forked from this one.
+
+What is common to all is loaded once, here: the test framework, the simulator's native code, everything that
+does not import the mutated module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mutation.mutant import SOURCE, Mutant
+from mutation.overlay import Dependents, replace_module
+from mutation.subjects import TESTS
+from mutation.touched import Tracer
+
+MEMORY_BYTES = 8 << 30
+"""A trial may map so much more than this process."""
+HARMLESS = "harmless"
+"""What a trial says when no test failed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a trial ended.
+
+    Attributes:
+        verdict: `HARMLESS`, "killed", "killed by time", "killed at import", or "broken" if the tests could
+            not be run.
+        by: the first test that failed, or the end of what the trial printed.
+        seconds: it took.
+        lines: file below `SOURCE` -> lines executed by functions, if that was asked for.
+    """
+
+    verdict: str
+    by: str = ""
+    seconds: float = 0.0
+    lines: dict[str, list[int]] | None = None
+
+
+def load_everything() -> Dependents:
+    """Import all of the package and the test framework, and load the simulator's native code."""
+    import importlib
+    import pkgutil
+
+    import hypothesis  # noqa: F401
+    import pytest  # noqa: F401
+
+    import tilewright
+    from tilewright.ipu21.machine.memory import IMAGE_BASE
+    from tilewright.ipu21.simulator.single import run_function
+    from tilewright.ipu21.toolchain import assemble, link
+
+    for found in pkgutil.walk_packages(tilewright.__path__, "tilewright."):
+        if not found.name.endswith("__main__"):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(found.name)
+    text = '.section .text.f, "ax"\n.balign 8\n.globl f\n.type f, @function\nf:\n  br $m10\n'
+    image = link([assemble(text, filename="f.S")], intervals=((IMAGE_BASE, 0x50000),), roots=["f"])
+    run_function(image, "f", {}, {})
+    return Dependents("tilewright")
+
+
+class Trials:
+    """Trials of mutants.
+
+    Args:
+        dependents: see `load_everything`.
+        seconds: limit of one trial.
+    """
+
+    def __init__(self, dependents: Dependents, seconds: float) -> None:
+        self._dependents = dependents
+        self._seconds = seconds
+
+    def run(self, mutant: Mutant | None, tests: Sequence[str], *, lines: bool = False) -> Outcome:
+        """Run test files (below `tests`) in the given order up to the first failure.
+
+        Args:
+            mutant: None for the source as it is.
+            lines: see `Outcome`.
+        """
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="mutation-") as name:
+            folder = Path(name)
+            process = os.fork()
+            if not process:
+                self._child(mutant, tests, folder, lines)
+            status, late = _wait(process, self._seconds)
+            seconds = time.monotonic() - started
+            if late:
+                return Outcome("killed by time", f"more than {self._seconds:.0f} s", seconds)
+            printed = (folder / "printed").read_text(errors="replace")
+            said = json.loads((folder / "said").read_text()) if (folder / "said").exists() else {}
+        if "imported" not in said:
+            verdict = "killed at import" if mutant else "broken"
+            return Outcome(verdict, printed.strip().splitlines()[-1] if printed.strip() else "", seconds)
+        code = os.waitstatus_to_exitcode(status)
+        if code == 0:
+            return Outcome(HARMLESS, "", seconds, said["lines"])
+        if code in (1, 2):
+            return Outcome("killed", said["failed"] or "collection", seconds, said["lines"])
+        return Outcome("broken", f"exit {code}: {printed[-2000:]}", seconds)
+
+    def _child(self, mutant: Mutant | None, tests: Sequence[str], folder: Path, lines: bool) -> None:
+        code = 70
+        try:
+            os.setsid()
+            printed = os.open(folder / "printed", os.O_CREAT | os.O_WRONLY)
+            os.dup2(printed, 1)
+            os.dup2(printed, 2)
+            mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY_BYTES,) * 2)
+            _separate_caches(folder)
+            os.chdir(TESTS.parent)
+            tracer = Tracer(SOURCE / "tilewright/ipu21") if lines else None
+            if mutant:
+                dependents = self._dependents.of(mutant.module)
+                replace_module(mutant.module, mutant.source(), folder, dependents)
+            code = _run_tests(tests, folder, tracer)
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", flush=True)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+
+def _wait(process: int, seconds: float) -> tuple[int, bool]:
+    """(status, whether it had to be ended)."""
+    until = time.monotonic() + seconds
+    pause = 0.01
+    while time.monotonic() < until:
+        found, status = os.waitpid(process, os.WNOHANG)
+        if found:
+            return status, False
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.2)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
+    _, status = os.waitpid(process, 0)
+    return status, True
+
+
+def _separate_caches(folder: Path) -> None:
+    """Give the trial a cache of its own but for the engine's native code, which no mutant changes: a compiled
+    package is kept by the digest of a source that is not the one that made it."""
+    from tilewright.user_cache import cache_area
+
+    engine = cache_area("engine")
+    (folder / "cache/tilewright").mkdir(parents=True)
+    if engine.exists():
+        (folder / "cache/tilewright/engine").symlink_to(engine)
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+
+
+class _Watch:
+    """Pytest plugin: the first test that fails."""
+
+    failed = ""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed and not self.failed:
+            self.failed = f"{report.nodeid} (collection)"
+
+
+def _run_tests(tests: Sequence[str], folder: Path, tracer: Tracer | None) -> int:
+    import pytest
+
+    said: dict[str, Any] = {"imported": True, "failed": "", "lines": None}
+    (folder / "said").write_text(json.dumps(said))
+    watch = _Watch()
+    options = ["-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    code = 0
+    with tracer.running() if tracer else _nothing():
+        # File by file: what fails early spares the others even their collection.
+        for name in tests:
+            code = int(pytest.main([*options, f"tests/{name}"], plugins=[watch]))
+            if code:
+                break
+    said |= {"failed": watch.failed, "lines": tracer.lines if tracer else None}
+    (folder / "said").write_text(json.dumps(said))
+    return code
+
+
+@contextlib.contextmanager
+def _nothing() -> Iterator[None]:
+    yield

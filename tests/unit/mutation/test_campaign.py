@@ -1,0 +1,132 @@
+"""The campaign finds guards of every kind, and a mutant that a test must notice is noticed."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from mutation.campaign import main
+from mutation.mutant import SOURCE, File, Mutant
+from mutation.overlay import Dependents
+from mutation.selection import Watched, selected
+from mutation.subjects import SUBJECTS, Subject, equivalents
+from mutation.trials import HARMLESS, Trials
+
+pytestmark = pytest.mark.unit
+
+CHECKS = b"""
+def fits(a, b):
+    if a.bytes > 4 or b is None:
+        raise ValueError
+    return max(a.bytes + b.tail, 8), [item for item in a if 0 <= item < 9]
+
+def bool_of(a) -> bool:
+    return a.one and a.other
+
+place(Request("a", interleaved=True, last=7))
+"""
+KERNEL = b"""
+LINES = ["brz $m1, .Lend", bundle(f"min $m2, {count}, $m4", "uput $FP_CLR, $a0"), "add $m1, $m1, 1"]
+CONTRACT = Contract(
+    (Operand("out", "a16", "out"), Operand("x", "a16", "in", alignment=16), Operand("y", "", "unused")),
+    (Scalar("rows", "rows", 0, 99),),
+    apart=(("out", "x"), ("out", "y")),
+)
+"""
+
+
+def found(text: bytes, subject: Subject) -> dict[str, str]:
+    """What each mutant takes away, and the line it leaves."""
+    result = {}
+    for mutant in subject.mutants_of(File("a.py", text)):
+        edited = text[: mutant.begin] + mutant.new.encode() + text[mutant.end :]
+        ast.parse(edited)
+        result[mutant.what] = edited.decode().splitlines()[mutant.line - 1].strip()
+    return result
+
+
+def test_checks_and_limits_are_found() -> None:
+    edits = found(CHECKS, Subject((), (), limits=True))
+    assert edits["never `a.bytes > 4 or b is None`"] == "if False:"
+    assert edits["no b is None in `a.bytes > 4 or b is None`"] == "if ((a.bytes > 4)):"
+    assert edits["no 8 in `max(a.bytes + b.tail, 8)`"].startswith("return (a.bytes + b.tail), [")
+    assert edits["no tail in `a.bytes + b.tail`"].startswith("return max(a.bytes, 8), [")
+    assert edits["unfiltered `0 <= item < 9`"].endswith("for item in a if True]")
+    assert edits["no upper end in `0 <= item < 9`"].endswith("if (0 <= item)]")
+    assert edits["no a.one in `a.one and a.other`"] == "return ((a.other))"
+    assert edits["no interleaved `True`"] == 'place(Request("a", interleaved=False, last=7))'
+    assert edits["no last `7`"] == 'place(Request("a", interleaved=True, last=0))'
+
+
+def test_contracts_and_guarding_instructions_are_found() -> None:
+    edits = found(KERNEL, Subject((), (), assembly=True))
+    assert edits['no instruction `"brz $m1, .Lend"`'].startswith('LINES = ["nop", ')
+    assert 'bundle(f"mov $m2, {count}", "uput' in edits['no instruction `f"min $m2, {count}, $m4"`']
+    assert '"fnop")' in edits['no instruction `"uput $FP_CLR, $a0"`']
+    assert not any("add $m1" in what for what in edits)
+    operand = 'Operand("x", "a16", "in", alignment=16)'
+    assert operand.replace("16)", "1)") in edits[f"no alignment in `{operand}`"]
+    assert "alignment=1)" in edits['no alignment in `Operand("out", "a16", "out")`']
+    assert not any("unused" in what for what in edits)
+    scalar = 'Scalar("rows", "rows", 0, 99)'
+    assert edits[f"no maximum in `{scalar}`"] == '(Scalar("rows", "rows", 0, 1 << 60),),'
+    assert edits['may share elements: `("out", "y")`'] == 'apart=(("out", "x"), ),'
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_every_subject_has_mutants_with_names_of_their_own(name: str) -> None:
+    mutants = SUBJECTS[name].mutants()
+    assert len(mutants) > 50 and SUBJECTS[name].test_files()
+    assert len({mutant.name for mutant in mutants}) == len(mutants)
+    for mutant in mutants[::25]:
+        ast.parse(mutant.source())
+
+
+def test_equivalent_mutants_exist_and_have_reasons() -> None:
+    names = {mutant.name for subject in SUBJECTS.values() for mutant in subject.mutants()}
+    for name, reason in equivalents().items():
+        assert name in names
+        assert len(reason.split()) >= 5, name
+
+
+def test_files_that_execute_the_line_come_first() -> None:
+    mutant = Mutant("a.py", 5, "f", "never `x`", 0, 0, "", (4, 8))
+    touched = {
+        "far": Watched(1.0, {}),
+        "file": Watched(1.0, {"a.py": [20]}),
+        "function": Watched(1.0, {"a.py": [4, 20]}),
+        "line": Watched(9.0, {"a.py": [4, 5]}),
+        "line too": Watched(2.0, {"a.py": [5]}),
+    }
+    assert selected(mutant, touched) == ["line too", "line", "function"]
+    outside = Mutant("a.py", 1, "", "never `x`", 0, 0, "")
+    assert selected(outside, touched) == ["file", "function", "line too", "line", "far"]
+
+
+def test_a_mutant_is_killed_and_the_source_as_it_is_passes() -> None:
+    import tilewright.ipu21.place.placer  # noqa: F401  # what is not loaded has no dependents
+
+    test = "unit/place/test_no_room.py"
+    trials = Trials(Dependents("tilewright"), seconds=60)
+    assert trials.run(None, [test]).verdict == HARMLESS
+    place = SUBJECTS["place"].mutants()
+    (mutant,) = (
+        item
+        for item in place
+        if item.name.endswith(
+            "request.py:NoRoomError._peak: no not interleaved in `r.interleaved or not interleaved`"
+        )
+    )
+    before = (SOURCE / mutant.path).read_bytes()
+    outcome = trials.run(mutant, [test])
+    assert outcome.verdict == "killed" and "test_no_room.py::" in outcome.by
+    assert (SOURCE / mutant.path).read_bytes() == before
+
+
+def test_what_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernel"]) == 2
+    assert main(["--only", "no such guard", "--list"]) == 2
+    assert capsys.readouterr().err.count("error: ") == 2
+    assert main(["place", "--only", "request.py:NoRoomError._peak", "--list"]) == 0
+    assert "unfiltered `r.interleaved or not interleaved`" in capsys.readouterr().out

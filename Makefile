@@ -1,7 +1,7 @@
 # What can be done here; `make` alone lists it. Everything happens in .venv, made when first needed.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo digits models docs test lint types imports unit sim golden format clean
+.PHONY: help demo digits models docs test lint types imports unit sim mutants golden format clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -49,6 +49,9 @@ unit: $(VENV)/.test ## only the tests that need no device
 
 sim: $(VENV)/.test ## only the tests on the simulated chip
 	@$(BIN)/pytest -q -n $(JOBS) -m sim
+
+mutants: $(VENV)/.test ## take away every guard, one at a time, and see that a test fails (an hour or two)
+	@$(BIN)/python tests/mutation/campaign.py
 
 golden: $(VENV)/.test ## measure tests/golden/metrics.json anew; a commit that changes it says why
 	@$(BIN)/python tests/golden/refresh.py

@@ -115,7 +115,7 @@ def _subject(
     started = time.monotonic()
     tried = [mutant for mutant in mutants if mutant.name not in reasons]
     for count, mutant in enumerate(tried, 1):
-        outcome = trials.run(mutant, selected(mutant, touched))
+        outcome = trials.run(mutant, selected(mutant, touched, subject.likely_for(mutant)))
         if outcome.verdict == "broken":
             raise UsageError(f"the tests could not be run: {outcome.by}", where=mutant.name)
         dead = outcome.verdict != HARMLESS

@@ -23,17 +23,19 @@ WISHES = {
 
 
 def condition_edits(
-    file: File, *, every_branch: bool = False, limits: bool = False
+    file: File, *, every_branch: bool = False, limits: bool = False, masks: bool = False
 ) -> Iterator[tuple[Scope, Edit]]:
     """(scope, edit) of every guard.
 
     Args:
         every_branch: all `if`s and conditional expressions are rules, whatever they lead to.
         limits: `max`, `min`, `np.maximum`, `np.minimum` are rules.
+        masks: `&` and `|` of comparisons are checks too, of many things at once.
     """
     for scope, node in file.scopes():
         for edit in _edits(file, node, every_branch, limits):
-            yield scope, edit
+            if masks or not isinstance(edit.node, ast.BinOp) or not edit.is_term:
+                yield scope, edit
 
 
 def _edits(file: File, node: ast.AST, every_branch: bool, limits: bool) -> Iterator[Edit]:
@@ -132,7 +134,8 @@ def _terms(file: File, test: ast.AST) -> Iterator[Edit]:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
             if any(isinstance(side, ast.Compare) for side in (node.left, node.right)):
                 for dropped, kept in ((node.left, node.right), (node.right, node.left)):
-                    yield Edit(node, f"({file.text(kept)})", f"no {_line(file, dropped)} in", node)
+                    what = f"no {_line(file, dropped)} in"
+                    yield Edit(node, f"({file.text(kept)})", what, node, is_term=True)
         elif isinstance(node, ast.Compare) and len(node.ops) > 1:
             begin, _ = file.span(node.comparators[0])
             _, end = file.span(node)

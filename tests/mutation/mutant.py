@@ -53,12 +53,13 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit before it has a name: a node, what to put in its place, and why."""
+    """An edit before it has a name: a node, what to put in its place, and why; whether it drops a term."""
 
     node: ast.AST
     new: str
     kind: str
     about: ast.AST | None = None
+    is_term: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,15 +94,15 @@ class File:
         return self.data[begin:end].decode()
 
     def scopes(self) -> Iterator[tuple[Scope, ast.AST]]:
-        """Every node with the function or class around it."""
+        """Every node with the function or class around it; a function or class is around itself."""
         waiting: list[tuple[Scope, ast.AST]] = [(Scope(), self.tree)]
         while waiting:
             scope, node = waiting.pop()
-            yield scope, node
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 name = f"{scope.name}.{node.name}" if scope.name else node.name
                 lines = (node.body[0].lineno, node.end_lineno or 0)
                 scope = Scope(name, lines if isinstance(node, ast.FunctionDef) else (0, 0))
+            yield scope, node
             waiting += [(scope, child) for child in ast.iter_child_nodes(node)]
 
     def mutants(self, edits: Iterable[tuple[Scope, Edit]]) -> list[Mutant]:

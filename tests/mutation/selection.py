@@ -27,12 +27,15 @@ class Watched:
 Touched = dict[str, Watched]
 
 
-def selected(mutant: Mutant, touched: Touched) -> list[str]:
-    """Test files that may notice a mutant, in the order in which to run them: those that execute its line,
-    something else of its function, something else of its file, the others; within each the quickest first.
+def selected(mutant: Mutant, touched: Touched, likely: str | None = None) -> list[str]:
+    """Test files to run against a mutant, in this order: those that execute its line, something else of its
+    function, something else of its file; within each the quickest first.
 
-    What lies in a function that some test executes only those can notice that do; everything else may have
-    been used while modules were imported.
+    What lies in a function that some test executes only those can notice that do. What lies elsewhere may
+    have been used while modules were imported. Where no test executes anything of the file, all are run.
+
+    Args:
+        likely: what to run before all others.
     """
 
     def rank(name: str) -> int:
@@ -44,8 +47,12 @@ def selected(mutant: Mutant, touched: Touched) -> list[str]:
 
     ranks = {name: rank(name) for name in touched}
     ordered = sorted(touched, key=lambda name: (ranks[name], touched[name].seconds))
-    inside = [name for name in ordered if ranks[name] < 2]
-    return inside if inside and mutant.around != (0, 0) else ordered
+    first = [likely] if likely else []
+    for furthest in (1, 2) if mutant.around != (0, 0) else (2,):
+        near = [name for name in ordered if ranks[name] <= furthest]
+        if near:
+            return first + near
+    return first + ordered
 
 
 def watched(tests: Sequence[str], trials: Trials) -> Touched:

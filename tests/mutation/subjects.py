@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,8 +25,10 @@ class Subject:
     Attributes:
         files: patterns of paths below `src/tilewright/ipu21`.
         tests: patterns of test files below `tests`; those first that are likely to fail.
-        every_branch, limits: see `conditions.condition_edits`.
+        every_branch, limits, masks: see `conditions.condition_edits`.
         assembly: the files hold contracts and assembly.
+        likely: (text, test file): of what concerns the text, the tests of this file that are named after the
+            source file or the kernels in it run first.
         not_tests: patterns of test files that only compare with what came out before.
     """
 
@@ -33,7 +36,9 @@ class Subject:
     tests: tuple[str, ...]
     every_branch: bool = False
     limits: bool = False
+    masks: bool = False
     assembly: bool = False
+    likely: tuple[tuple[str, str], ...] = ()
     not_tests: tuple[str, ...] = field(default=("*golden*", "*timing_page*"))
 
     def paths(self) -> list[str]:
@@ -47,6 +52,12 @@ class Subject:
         names = dict.fromkeys(path.relative_to(TESTS).as_posix() for path in found)
         return [name for name in names if not any(fnmatch(name, pattern) for pattern in self.not_tests)]
 
+    def likely_for(self, mutant: Mutant) -> str | None:
+        """What to run first, if it is known: a test file and what names of its tests contain."""
+        symbols = _SYMBOL.findall((SOURCE / mutant.path).read_text())
+        named = " or ".join(sorted({Path(mutant.path).stem.partition("_")[0], *symbols}))
+        return next((f"{test} -k {named}" for text, test in self.likely if text in mutant.what), None)
+
     def mutants(self) -> list[Mutant]:
         return [mutant for path in self.paths() for mutant in self.mutants_of(File(path))]
 
@@ -55,28 +66,29 @@ class Subject:
         return file.mutants(self._edits(file))
 
     def _edits(self, file: File) -> Iterator[tuple[Scope, Edit]]:
-        yield from condition_edits(file, every_branch=self.every_branch, limits=self.limits)
+        yield from condition_edits(file, every_branch=self.every_branch, limits=self.limits, masks=self.masks)
         if self.assembly:
             yield from contract_edits(file)
             yield from instruction_edits(file)
 
 
+CONTRACTS = "sim/kernels/test_contracts.py"
+_SYMBOL = re.compile(r'"(\w+_[fu](?:16|32|64))"')
+"""Entry points of kernels, as source files name them."""
+
 SUBJECTS = {
     "kernels": Subject(
         ("kernels/*.py",),
-        (
-            "sim/kernels/test_*.py",
-            "unit/plan/test_*.py",
-            "sim/test_corner_graphs.py",
-            "sim/test_precision.py",
-        ),
+        ("sim/kernels/test_*.py", "unit/plan/test_apart.py"),
         assembly=True,
+        likely=tuple((text, CONTRACTS) for text in ("Operand(", "Scalar(", "elements:")),
     ),
     "place": Subject(
         ("place/*.py",),
         ("unit/place/test_*.py", "unit/plan/test_*.py", "unit/compiler/test_out_of_memory.py"),
         every_branch=True,
         limits=True,
+        masks=True,
     ),
     "plan": Subject(
         ("plan/*.py", "lower/*.py"),
@@ -87,6 +99,7 @@ SUBJECTS = {
             "sim/test_*.py",
         ),
         limits=True,
+        masks=True,
     ),
     "verify": Subject(
         ("fabric/verify.py", "fabric/deliveries.py", "fabric/parse.py"),
@@ -97,6 +110,7 @@ SUBJECTS = {
             "sim/fabric/test_*.py",
         ),
         limits=True,
+        masks=True,
     ),
 }
 """By name. Kernels first: what they refuse nothing else can."""

@@ -88,6 +88,7 @@ class Trials:
 
         Args:
             mutant: None for the source as it is.
+            tests: each a file, which ` -k EXPRESSION` may follow.
             lines: see `Outcome`.
         """
         started = time.monotonic()
@@ -153,14 +154,16 @@ def _wait(process: int, seconds: float) -> tuple[int, bool]:
 
 
 def _separate_caches(folder: Path) -> None:
-    """Give the trial a cache of its own but for the engine's native code, which no mutant changes: a compiled
-    package is kept by the digest of a source that is not the one that made it."""
+    """Give the trial a cache of its own: a compiled package is kept by the digest of a source that is not the
+    one that made it. The engine's native code, which no mutant changes, is shared, and so are translations of
+    kernels, which are kept by the machine code they are of.
+    """
     from tilewright.user_cache import cache_area
 
-    engine = cache_area("engine")
     (folder / "cache/tilewright").mkdir(parents=True)
-    if engine.exists():
-        (folder / "cache/tilewright/engine").symlink_to(engine)
+    for area, kept in (("engine", cache_area("engine")), ("translations", cache_area("mutation") / "code")):
+        kept.mkdir(parents=True, exist_ok=True)
+        (folder / "cache/tilewright" / area).symlink_to(kept)
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
 
 
@@ -189,7 +192,11 @@ def _run_tests(tests: Sequence[str], folder: Path, tracer: Tracer | None) -> int
     with tracer.running() if tracer else _nothing():
         # File by file: what fails early spares the others even their collection.
         for name in tests:
-            code = int(pytest.main([*options, f"tests/{name}"], plugins=[watch]))
+            file, _, some = name.partition(" -k ")
+            chosen = [f"tests/{file}", *(("-k", some) if some else ())]
+            code = int(pytest.main([*options, *chosen], plugins=[watch]))
+            if code == pytest.ExitCode.NO_TESTS_COLLECTED and some:
+                code = 0
             if code:
                 break
     said |= {"failed": watch.failed, "lines": tracer.lines if tracer else None}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tilewright.errors import PlacementError, SimulationError, UnsupportedError
 from tilewright.ipu21.kernels import KERNELS
 from tilewright.ipu21.kernels.kernel import Contract, Operand
+from tilewright.ipu21.lower.calls import _LOWERINGS
 from tilewright.ipu21.machine.memory import (
     ELEMENT_BYTES,
     INTERLEAVED_ELEMENT_BYTES,
@@ -29,7 +30,7 @@ from tilewright.ipu21.machine.memory import (
     TILE_BASE,
     TILE_END,
 )
-from tilewright.ipu21.simulator.single import run_function
+from tilewright.ipu21.simulator.single import Result, run_function
 
 pytestmark = pytest.mark.sim
 
@@ -101,14 +102,19 @@ def content(symbol: str, name: str) -> NDArray[np.uint8]:
     return random.uniform(-1, 1, BLOCK // 2).astype(np.float16).view(np.uint8)
 
 
-def blocks_after(symbol: str, places: Places, scalars: Mapping[str, int]) -> Blocks:
-    """What every operand's block holds after the call. Raises SimulationError."""
+def outcome(symbol: str, places: Places, scalars: Mapping[str, int]) -> Result:
+    """A call in memory full of noise but for its operands. Raises SimulationError."""
     contract = KERNELS[symbol].contract
     image = image_of(symbol)
     code_end = max(segment.address + len(segment.data) for segment in image.segments)
     memory = background(1, [(place, content(symbol, name)) for name, place in places.items()])
     registers = unchecked(contract, {**places, **scalars})
-    result = run_function(image, symbol, registers, {code_end: memory[code_end - TILE_BASE :].tobytes()})
+    return run_function(image, symbol, registers, {code_end: memory[code_end - TILE_BASE :].tobytes()})
+
+
+def blocks_after(symbol: str, places: Places, scalars: Mapping[str, int]) -> Blocks:
+    """What every operand's block holds after the call. Raises SimulationError."""
+    result = outcome(symbol, places, scalars)
     after = np.array(result.tile.memory, dtype=np.uint8)
     return {name: after[at - TILE_BASE : at - TILE_BASE + BLOCK].copy() for name, at in places.items()}
 
@@ -192,6 +198,26 @@ def neighbours(symbol: str) -> Iterator[dict[str, int]]:
 def test_operands_may_be_neighbours_where_that_is_accepted(symbol: str, rows: int) -> None:
     for places in neighbours(symbol):
         check(symbol, places, rows)
+
+
+NOTICED, SERIOUS = 1.05, 1.5
+"""Times as many cycles from which a contract must say that a place is slow: outside interleaved memory, and
+in the memory element of another operand."""
+
+
+@pytest.mark.parametrize("symbol", _LOWERINGS)
+def test_contracts_say_which_places_are_slow(symbol: str) -> None:
+    scalars, far = scalars_of(symbol, MANY), home(symbol)
+    fast = outcome(symbol, far, scalars).cycles
+    contract = KERNELS[symbol].contract
+    for operand in operands_of(symbol):
+        moved = far | {operand.name: DATA}
+        if not operand.interleaved and outcome(symbol, moved, scalars).cycles > NOTICED * fast:
+            assert operand.prefers_interleaved, operand.name
+    for one, other in combinations((operand.name for operand in operands_of(symbol)), 2):
+        near = far | {one: far[one], other: far[one] + 2 * BLOCK}
+        if accepted(symbol, near, scalars) and outcome(symbol, near, scalars).cycles > SERIOUS * fast:
+            assert (one, other) in contract.faster_apart or (other, one) in contract.faster_apart
 
 
 @pytest.mark.parametrize("symbol", KERNELS)

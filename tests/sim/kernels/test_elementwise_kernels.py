@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from guarded_runs import guarded
 from kernel_runs import DATA, call, halves, run, twice
 from numpy.typing import NDArray
 
@@ -29,6 +30,8 @@ ROW_PLACES = [
     (DATA, DATA + 0x6000, DATA + 0xC000),
     (REGION1_BASE + 16, REGION1_BASE + 0x7000, DATA),
     (REGION1_BASE + 8, REGION1_BASE + 0x7000, DATA),
+    (DATA, REGION1_BASE, DATA + 0x8000),
+    (REGION1_BASE, DATA, DATA + 0x8000),
 ]
 
 Halves = NDArray[np.float16]
@@ -108,6 +111,24 @@ def test_copy_and_fill(words: int, out: int, a: int) -> None:
     outcome = run("fill_u64", arguments, [], [(out, x.nbytes)])
     np.testing.assert_array_equal(outcome.array(out, x), copy.fill_reference(words, 0x12345678, 0x9ABCDEF0))
     assert outcome.cycles == copy.fill_cycles(words)
+
+
+@pytest.mark.parametrize("words", [1, 2, 6, 7, 13, 36, 100])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_nothing_unwritten_or_shared_is_read(words: int, in_place: bool) -> None:
+    """On a tile that faults on bytes nobody wrote and on words that two workers share."""
+    x, y = values(words, 1), values(words, 2)
+    near, far = DATA, REGION1_BASE
+    for a in (near, far):
+        out = a if in_place else a + 0x2008
+        inputs = [(a, x), (near + 0x4000, y)]
+        result = guarded("add_f16", {"c": out, "a": a, "b": near + 0x4000, "words": words}, inputs)
+        np.testing.assert_array_equal(result.read(out, x.shape, np.float16), add.reference(x, y))
+        result = guarded("gelu_f16", {"out": out, "x": a, "words": words}, [(a, x)])
+        np.testing.assert_array_equal(result.read(out, x.shape, np.float16), gelu.reference(x))
+        if not in_place:
+            result = guarded("copy_u64", {"destination": out, "source": a, "words": words}, [(a, x)])
+            np.testing.assert_array_equal(result.read(out, x.shape, np.float16), x)
 
 
 @pytest.mark.parametrize(

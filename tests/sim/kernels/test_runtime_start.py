@@ -49,6 +49,10 @@ def seeded(seed: int) -> tuple[int, int]:
     return s0, s1
 
 
+def test_only_a_start_up_routine_is_an_entry() -> None:
+    assert link_kernels(("copy_u64", "gemm_f16"), {}).entry is None
+
+
 def test_start_of_a_computing_tile() -> None:
     image = link_kernels((*COMPUTING, "gemm_f16"), {"tile_program": PROGRAM})
     assert image.entry == ENTRY_POINT

@@ -100,8 +100,9 @@ def test_files_that_execute_the_line_come_first() -> None:
         "line too": Watched(2.0, {"a.py": [5]}),
     }
     assert selected(mutant, touched) == ["line too", "line", "function"]
+    assert selected(mutant, touched, "far") == ["far", "line too", "line", "function"]
     outside = Mutant("a.py", 1, "", "never `x`", 0, 0, "")
-    assert selected(outside, touched) == ["file", "function", "line too", "line", "far"]
+    assert selected(outside, touched) == ["file", "function", "line too", "line"]
 
 
 def test_a_mutant_is_killed_and_the_source_as_it_is_passes() -> None:

@@ -125,6 +125,7 @@ class Trials:
             _separate_caches(folder)
             os.chdir(TESTS.parent)
             tracer = Tracer(SOURCE / "tilewright/ipu21") if lines else None
+            _forget_tests()
             if mutant:
                 dependents = self._dependents.of(mutant.module)
                 replace_module(mutant.module, mutant.source(), folder, dependents)
@@ -151,6 +152,14 @@ def _wait(process: int, seconds: float) -> tuple[int, bool]:
         os.killpg(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
     return status, True
+
+
+def _forget_tests() -> None:
+    """Test modules that are loaded have the source as it is."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if file.startswith(f"{TESTS}{os.sep}") and not file.startswith(str(TESTS / "mutation")):
+            del sys.modules[name]
 
 
 def _separate_caches(folder: Path) -> None:

@@ -1,4 +1,6 @@
-"""Runs kernels on one simulated tile whose every other byte is random, and checks that those bytes stay."""
+"""Runs kernels on one simulated tile whose every other byte and register is random, and checks that those
+bytes stay.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from tilewright.ipu21.kernels import KERNELS, link_kernels, object_of
 from tilewright.ipu21.kernels.kernel import STACK_BYTES
 from tilewright.ipu21.machine.memory import IMAGE_BASE, TILE_BASE, TILE_BYTES
-from tilewright.ipu21.simulator.single import run_function
+from tilewright.ipu21.simulator.single import Result, finish, prepare
 from tilewright.ipu21.toolchain import LinkedImage, assemble, link
 
 STACK_TOP = 0x586E0
@@ -74,11 +76,8 @@ def call(
 ) -> Outcome:
     before = background(seed, inputs)
     code_end = max(segment.address + len(segment.data) for segment in image.segments)
-    result = run_function(
-        image,
-        symbol,
-        registers,
-        {code_end: before[code_end - TILE_BASE :].tobytes()},
+    result = run_among_leftovers(
+        image, symbol, registers, {code_end: before[code_end - TILE_BASE :].tobytes()}
     )
     after = np.array(result.tile.memory, dtype=np.uint8)
     allowed = np.zeros(TILE_BYTES, bool)
@@ -90,6 +89,20 @@ def call(
         f"{symbol} wrote {stray.size} bytes outside its outputs, first at {TILE_BASE + stray[0]:#x}"
     )
     return Outcome(after, int(result.cycles), result.tile)
+
+
+def run_among_leftovers(
+    image: LinkedImage, symbol: str, registers: Mapping[int, int], memory: Mapping[int, bytes]
+) -> Result:
+    """Call a function on a tile whose other registers and accumulators hold what earlier calls have left."""
+    random = np.random.default_rng(11)
+    tile = prepare(image, symbol, registers, memory)
+    others = [number for number in range(10) if number not in registers]
+    tile.m[0, others] = random.integers(0, 1 << 32, len(others), dtype=np.uint32)
+    tile.m[1:, :12] = random.integers(0, 1 << 32, (6, 12), dtype=np.uint32)
+    tile.a[:, :8] = random.integers(0, 1 << 32, (6, 8), dtype=np.uint32)
+    tile.accumulators[...] = random.standard_normal((6, 32))
+    return finish(tile)
 
 
 def twice(symbol: str, calls: Sequence[Mapping[str, int]]) -> LinkedImage:

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_runs import DATA, background, image_of
+from kernel_runs import DATA, background, image_of, run_among_leftovers
 from numpy.typing import NDArray
 
 from tilewright.errors import PlacementError, SimulationError, UnsupportedError
 from tilewright.ipu21.kernels import KERNELS
-from tilewright.ipu21.kernels.kernel import Contract, Operand
+from tilewright.ipu21.kernels.kernel import Contract, Operand, Scalar
 from tilewright.ipu21.lower.calls import _LOWERINGS
 from tilewright.ipu21.machine.memory import (
     ELEMENT_BYTES,
@@ -30,7 +30,7 @@ from tilewright.ipu21.machine.memory import (
     TILE_BASE,
     TILE_END,
 )
-from tilewright.ipu21.simulator.single import Result, run_function
+from tilewright.ipu21.simulator.single import Result
 
 pytestmark = pytest.mark.sim
 
@@ -109,7 +109,7 @@ def outcome(symbol: str, places: Places, scalars: Mapping[str, int]) -> Result:
     code_end = max(segment.address + len(segment.data) for segment in image.segments)
     memory = background(1, [(place, content(symbol, name)) for name, place in places.items()])
     registers = unchecked(contract, {**places, **scalars})
-    return run_function(image, symbol, registers, {code_end: memory[code_end - TILE_BASE :].tobytes()})
+    return run_among_leftovers(image, symbol, registers, {code_end: memory[code_end - TILE_BASE :].tobytes()})
 
 
 def blocks_after(symbol: str, places: Places, scalars: Mapping[str, int]) -> Blocks:
@@ -156,6 +156,43 @@ def _at_home(symbol: str, rows: int) -> Blocks:
     scalars = scalars_of(symbol, rows)
     assert accepted(symbol, home(symbol), scalars)
     return blocks_after(symbol, home(symbol), scalars)
+
+
+SIGNED = {"diagonal"}
+"""Scalars that kernels take as signed numbers."""
+
+
+def field(contract: Contract, name: str) -> tuple[int, int]:
+    """(bits, shift) of a scalar in its register."""
+    for low, high, shift in contract.packed:
+        if name == low:
+            return shift, 0
+        if name == high:
+            return 32 - shift, shift
+    return 32, 0
+
+
+@pytest.mark.parametrize("symbol", KERNELS)
+@given(data=st.data())
+def test_registers_hold_every_number_that_is_accepted(symbol: str, data: st.DataObject) -> None:
+    contract = KERNELS[symbol].contract
+    scalars, far = scalars_of(symbol, FEW), home(symbol)
+    chosen = data.draw(st.sampled_from([scalar.name for scalar in contract.scalars]))
+    bits, shift = field(contract, chosen)
+    edges = [1 << bits, (1 << bits) - 16, 1 << 32, (1 << 40) - 16, -1, -16, -(1 << 31) - 16]
+    value = data.draw(st.one_of(st.sampled_from(edges), st.integers(-(1 << 41), 1 << 41)))
+    try:
+        registers = contract.registers(**far, **scalars | {chosen: value})
+    except UnsupportedError:
+        return
+    low = next((low for low, high, _ in contract.packed if high == chosen), chosen)
+    inside = {high for _, high, _ in contract.packed}
+    names = [operand.name for operand in contract.operands]
+    names += [scalar.name for scalar in contract.scalars if scalar.name not in inside]
+    held = (registers[2 + names.index(low)] & 0xFFFFFFFF) >> shift & ((1 << bits) - 1)
+    if chosen in SIGNED:
+        held -= (held >> 31) << 32
+    assert held == value
 
 
 def moved(symbol: str) -> Iterator[tuple[str, int]]:
@@ -254,38 +291,22 @@ def test_a_stride_that_is_accepted_leads_to_no_fault(symbol: str) -> None:
                         pytest.fail(f"{name} = {trial[name]}: {error}")
 
 
-SIGNED = {"diagonal"}
-"""Scalars that kernels take as signed numbers."""
+TWO = Contract(
+    (Operand("out", "words", "out"), Operand("x", "words", "in", access_tail=64)),
+    (Scalar("n", "words", 0, 9),),
+)
 
 
-def field(contract: Contract, name: str) -> tuple[int, int]:
-    """(bits, shift) of a scalar in its register."""
-    for low, high, shift in contract.packed:
-        if name == low:
-            return shift, 0
-        if name == high:
-            return 32 - shift, shift
-    return 32, 0
+def test_arguments_are_those_of_the_contract() -> None:
+    assert TWO.registers(out=DATA, x=DATA + 64, n=3) == {2: DATA, 3: DATA + 64, 4: 3}
+    for wrong in ({"out": DATA, "x": DATA + 64}, {"out": DATA, "x": DATA + 64, "n": 3, "m": 1}):
+        with pytest.raises(UnsupportedError, match="wanted"):
+            TWO.registers(**wrong)
 
 
-@pytest.mark.parametrize("symbol", KERNELS)
-@given(data=st.data())
-def test_registers_hold_every_number_that_is_accepted(symbol: str, data: st.DataObject) -> None:
-    contract = KERNELS[symbol].contract
-    scalars, far = scalars_of(symbol, FEW), home(symbol)
-    chosen = data.draw(st.sampled_from([scalar.name for scalar in contract.scalars]))
-    bits, shift = field(contract, chosen)
-    edges = [1 << bits, (1 << bits) - 16, 1 << 32, (1 << 40) - 16, -1, -16, -(1 << 31) - 16]
-    value = data.draw(st.one_of(st.sampled_from(edges), st.integers(-(1 << 41), 1 << 41)))
-    try:
-        registers = contract.registers(**far, **scalars | {chosen: value})
-    except UnsupportedError:
-        return
-    low = next((low for low, high, _ in contract.packed if high == chosen), chosen)
-    inside = {high for _, high, _ in contract.packed}
-    names = [operand.name for operand in contract.operands]
-    names += [scalar.name for scalar in contract.scalars if scalar.name not in inside]
-    held = (registers[2 + names.index(low)] & 0xFFFFFFFF) >> shift & ((1 << bits) - 1)
-    if chosen in SIGNED:
-        held -= (held >> 31) << 32
-    assert held == value
+def test_an_access_tail_lies_inside_memory() -> None:
+    spans = {"out": (DATA, DATA + 64), "x": (TILE_END - 128, TILE_END - 64)}
+    TWO.check_placement(spans)
+    with pytest.raises(PlacementError, match=r"x at .* lies outside"):
+        TWO.check_placement(spans | {"x": (TILE_END - 120, TILE_END - 56)})
+    TWO.check_placement({"out": (TILE_END - 64, TILE_END), "x": (DATA, DATA + 64)})

@@ -77,9 +77,7 @@ _SHARE_ROWS = (
     f"ld32 $m1, $mvertex_base, $mzero, {_ROWS}",
     "mul $m0, $m0, $m2",
     "sub $m1, $m1, $m0",
-    "min $m1, $m1, $m2",
-    "cmpslt $m3, $m1, 1",
-    "brnz $m3, .Ladd_row_exit",
+    "min $m1, $m1, $m2",  # never below 0: a call with one row shares the groups
     "shl $m4, $m4, 4",
     "shl $m0, $m0, 5",
     "add $m0, $m0, $m4",

@@ -56,8 +56,6 @@ class SinglePanel:
 
 @cache
 def _slots(panel: SinglePanel, rows: int) -> int:
-    if rows == 0:
-        return 4
     if rows < SHORTEST:
         return 1 + len(_FEW_BEGIN) + 1 + rows * (len(_single_row(panel)) + 1) + len(_onward(panel)) + 1
     return 3 + len(_rows(panel)) - 8 + 8 * (rows - SHORTEST) + len(_onward(panel))

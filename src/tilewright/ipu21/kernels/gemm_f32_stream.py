@@ -89,8 +89,8 @@ def panel_lines(panel: StreamPanel) -> list[str]:
     from_zero = panel.first and panel.mode == ZERO
     cycling = panel.first and panel.mode == ROW
     own = not from_zero
-    more = not panel.final and not (panel.last and panel.mode == ZERO)
-    """Partials are pushed for the next panel."""
+    more = not (panel.last and panel.mode == ZERO)
+    """Partials are pushed for the next panel. There is none behind a final one, whose mode is `ZERO`."""
     lines = [f"{panel.label}:"]
     lines += _start_lines(panel) if panel.opening else []
     for t in range(9):
@@ -202,10 +202,8 @@ def _turn(panel: StreamPanel) -> list[str]:
             ROW: ["add $m0, $m0, $m10"],
             ADD: ["sub $m0, $m0, $m10"],
         }[panel.mode]
-    if not panel.last or panel.final:
-        return []
     return {
-        ZERO: [],
+        ZERO: [],  # middle and final panels too
         ROW: ["sub $m0, $m0, $m10", "add $m10, $m10, $m8", f"add $m10, $m10, -{ROW_BYTES}"],
         ADD: ["add $m0, $m0, $m10", "add $m0, $m0, $m8"],
     }[panel.mode]

@@ -158,7 +158,7 @@ def _second(panel: Panel) -> int:
 
 def _turn(panel: Panel) -> list[str]:
     """Move the partial pointer to the next panel's first word."""
-    if panel.mode == ZERO or not (panel.first or panel.last):
+    if panel.mode == ZERO:  # as middle panels are
         return []
     if panel.mode == ADD:
         if panel.first and panel.last:

@@ -75,6 +75,36 @@ def show_gp(out: Console, description: Mapping[str, Any]) -> None:
             show_elf(out, item["object"])
 
 
+def describe_archive(data: bytes, name: str) -> dict[str, Any]:
+    """The members of an archive of `ar` and the names each defines. Raises ObjectError."""
+    from tilewright.ipu21.toolchain.archives import read_archive
+
+    return {
+        "kind": "archive of objects",
+        "members": [
+            {
+                "name": item.name,
+                "bytes": sum(section.size for section in item.sections if section.allocated),
+                "defines": [
+                    symbol.name for symbol in item.symbols if symbol.defined and symbol.binding != "local"
+                ],
+            }
+            for item in read_archive(data, name=name)
+        ],
+    }
+
+
+def show_archive(out: Console, description: Mapping[str, Any]) -> None:
+    """The members as a table."""
+    facts(out, [("file", description["kind"])])
+    listing(
+        out,
+        "Members",
+        ("name", ">bytes", "defines"),
+        [(item["name"], count(item["bytes"]), ", ".join(item["defines"])) for item in description["members"]],
+    )
+
+
 def _show_segments(out: Console, description: Mapping[str, Any]) -> None:
     entry = description["entry"]
     words = len(description["provisional"])

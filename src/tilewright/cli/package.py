@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tilewright.runtime import Session
 
 ELF_MAGIC = b"\x7fELF"
+AR_MAGICS = (b"!<arch>\n", b"!<thin>\n")
 MAX_REPEATS = 1000
 
 
@@ -122,7 +123,7 @@ def run_command(
 
 
 def inspect_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Package, object, image, .gp or profile.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Package, object, image, archive or profile.")],
     tile: Annotated[
         int | None, typer.Option("--tile", metavar="N", help="Show one tile (physical id) of a package.")
     ] = None,
@@ -147,6 +148,17 @@ def inspect_command(
     data = read_file(file, limit=MAX_FILE_BYTES)
     if source is not None and (data.startswith(ELF_MAGIC) or file.suffix in (".gp", ".twprof")):
         raise UsageError("--source needs a package", where=str(file))
+    if data.startswith(AR_MAGICS):
+        if tile is not None or source is not None:
+            raise UsageError("this is an archive of objects, no package", where=str(file))
+        from .elf_report import describe_archive, show_archive
+
+        description = describe_archive(data, str(file))
+        if json:
+            print_json(description)
+        else:
+            show_archive(console(), description)
+        return
     if data.startswith(ELF_MAGIC):
         if tile is not None:
             raise UsageError("--tile needs a package, this is an ELF file", where=str(file))
@@ -181,7 +193,7 @@ def inspect_command(
         package = read_package(data, name=str(file))
     except PackageError as error:
         if error.what.startswith("not a package"):
-            hint = "packages, ELF files, .gp archives and profiles can be shown"
+            hint = "packages, ELF files, archives and profiles can be shown"
             raise PackageError(error.what, where=error.where, hint=hint) from error
         raise
     if source is not None:

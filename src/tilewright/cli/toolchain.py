@@ -90,13 +90,15 @@ def disasm_command(
 ) -> None:
     """Print the assembly text of code and data.
 
-    The text assembles to the same bytes again. Relocations of an object appear as symbol expressions.
+    The text assembles to the same bytes again (of an archive of ar, that of each member does). Relocations of
+    an object appear as symbol expressions.
 
     Example: tilewright disasm gemm.o
     """
     use_overlay(overlay)
     from tilewright.files import read_file
     from tilewright.ipu21.toolchain import disassemble
+    from tilewright.ipu21.toolchain.archives import is_archive, read_archive
     from tilewright.ipu21.toolchain.gp import extract_object, is_gp
 
     data = read_file(file, limit=SOURCE_LIMIT)
@@ -107,6 +109,9 @@ def disasm_command(
         if not 0 <= first <= LAST_ADDRESS or first % 4:
             raise UsageError(f"{first:#x} is no address of an instruction", where="--address")
         text = disassemble(data, address=first)
+    elif is_archive(data):
+        members = read_archive(data, name=str(file))
+        text = "\n".join(f"# {item.name}\n{disassemble(item)}" for item in members)
     elif is_gp(data):
         text = disassemble(extract_object(data, name=str(file)))
     elif data[:4] != b"\x7fELF":

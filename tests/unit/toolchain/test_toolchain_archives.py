@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from tilewright.cli.main import app
 from tilewright.errors import LinkError, ObjectError
-from tilewright.ipu21.toolchain import ObjectFile, assemble, link
+from tilewright.ipu21.toolchain import LinkedImage, ObjectFile, assemble, link
 from tilewright.ipu21.toolchain.archives import MAGIC, is_archive, read_archive
 from tilewright.tile import TileProgram
 
@@ -69,6 +72,25 @@ def test_a_program_from_an_archive(tmp_path: Path) -> None:
     program = TileProgram.from_files([tmp_path / "start.S", tmp_path / "lib.a"])
     assert "one" in program.symbols and "other" not in program.symbols
     assert "other" in TileProgram.from_files([tmp_path / "lib.a"], roots=["other"]).symbols
+
+
+def test_the_command_line_takes_and_shows_archives(tmp_path: Path) -> None:
+    (tmp_path / "lib.a").write_bytes(sample())
+    (tmp_path / "start.S").write_text(START)
+    library, source, image = (str(tmp_path / name) for name in ("lib.a", "start.S", "start.elf"))
+    runner = CliRunner()
+    assert runner.invoke(app, ["link", source, library, "-o", image, "--entry", "start"]).exit_code == 0
+    assert "maybe" in LinkedImage.from_elf(Path(image).read_bytes()).symbols
+    shown = json.loads(runner.invoke(app, ["inspect", library, "--json"]).stdout)
+    assert [item["defines"] for item in shown["members"]] == [["one"], ["two", "maybe"], ["other", "two"]]
+    assert "two.o" in runner.invoke(app, ["inspect", library]).stdout
+    text = runner.invoke(app, ["disasm", library]).stdout
+    assert [line for line in text.splitlines() if line.startswith("# ")] == [
+        f"# {library}({name})" for name in ("one.o", "two.o", "other.o")
+    ]
+    (first, _, _) = read_archive(sample())
+    part = text.split("\n# ")[0]
+    assert assemble(part).section(".text").data == first.section(".text").data
 
 
 @pytest.mark.skipif(shutil.which("ar") is None, reason="no ar to make one")

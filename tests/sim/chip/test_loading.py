@@ -11,7 +11,7 @@ from tilewright.errors import PackageError
 from tilewright.ipu21.machine.memory import TILE_BASE
 from tilewright.ipu21.simulator.classes import load_classes, split, word_table
 from tilewright.ipu21.simulator.symbols import Symbols
-from tilewright.package.records import Region, Symbol, TileImage
+from tilewright.package.records import NO_MARKS, Region, Symbol, TileImage
 from tilewright.package.validation import validate
 
 pytestmark = pytest.mark.sim
@@ -98,6 +98,20 @@ def test_names_of_addresses() -> None:
     assert names.name(3, 0x4C000) == "code"
     assert names.name(3, 0x4BFFC) is None
     assert names.name(None, 0x4C200) == "main+0x100"
+
+
+def test_names_are_those_of_tiles_with_steps() -> None:
+    package = example.worked_package()
+    package.symbols = [Symbol("start", 0x4C014)]
+    package.regions = [Region(0xFFFFFFFF, 0x50000, 0x1000, "aperture")]
+    shown = [item.physical_tile for item in package.tiles]
+    for number, image in enumerate(package.images):
+        image.mark_table = NO_MARKS if number else 0
+    names = Symbols(package)
+    steps = {item.physical_tile for item in package.tiles if item.image == 0}
+    assert {tile for tile in shown if names.place(tile, 0x4C014) == "start"} == steps
+    assert {names.place(tile, 0x50010) for tile in set(shown) - steps} == {"aperture+0x10"}
+    assert names.place(None, 0x4C014) == "start"
 
 
 def test_memory_of_the_segments() -> None:

@@ -97,6 +97,97 @@ def test_arithmetic_of_floats_in_the_supervisor(
     assert_same(singles_of(found, SUPERVISOR), expected)
 
 
+def half_away(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    whole = np.trunc(values)
+    return np.copysign(np.where(np.abs(values - whole) >= 0.5, np.abs(whole) + 1, np.abs(whole)), values)
+
+
+WHOLE: dict[str, Callable[..., Any]] = {
+    "trunc": np.trunc,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "rint": np.rint,
+    "round": half_away,
+    "sqrt": np.sqrt,
+}
+HALVES = st.lists(
+    st.one_of(floats(64), st.integers(-(1 << 54), 1 << 54).map(lambda value: value / 4)),
+    min_size=1,
+    max_size=60,
+)
+
+
+@CONTEXTS
+@pytest.mark.parametrize("name", WHOLE)
+@SETTINGS
+@given(values=HALVES)
+def test_exact_functions(name: str, context: str, engines: str, values: list[float]) -> None:
+    given_ = np.array([*values, 0.5, -0.5, 2.5, 0.49999999999999994, -0.0, 4503599627370495.5])
+    with np.errstate(all="ignore"):
+        expected = WHOLE[name](given_)
+    assert_same(doubles_of(call(name, words(given_), context, engines)), expected)
+
+
+def assert_near(found: NDArray[np.float64], expected: NDArray[np.float64], relative: float) -> None:
+    """The same signs, infinities and NaNs, and numbers with that relative error."""
+    assert (np.isnan(found) == np.isnan(expected)).all()
+    number = ~np.isnan(expected)
+    assert (np.signbit(found) == np.signbit(expected))[number].all()
+    assert (np.isinf(found) == np.isinf(expected)).all()
+    finite = np.isfinite(expected)
+    limit = np.maximum(relative * np.abs(expected[finite]), 5e-324)
+    assert (np.abs(found[finite] - expected[finite]) <= limit).all(), (found[finite], expected[finite])
+
+
+@CONTEXTS
+@SETTINGS
+@given(values=st.lists(st.one_of(floats(64), st.floats(-800, 800)), min_size=1, max_size=60))
+def test_exponentials_and_logarithms(context: str, engines: str, values: list[float]) -> None:
+    given_ = np.array(
+        [*values, 709.78, 709.79, -745.1, -745.2, 1.0, 0.0, -0.0, math.inf, -math.inf, math.nan]
+    )
+    with np.errstate(all="ignore"):
+        exponentials, logarithms = np.exp(given_), np.log(given_)
+    # One unit of ours and one of the host's library
+    assert_near(doubles_of(call("exp", words(given_), context, engines)), exponentials, 2.0**-51)
+    assert_near(doubles_of(call("log", words(given_), context, engines)), logarithms, 2.0**-51)
+
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -3.0,
+    64.0,
+    65.0,
+    -65.0,
+    1e300,
+    math.inf,
+    -math.inf,
+    math.nan,
+]
+
+
+@CONTEXTS
+@SETTINGS
+@given(
+    pairs=st.lists(
+        st.tuples(st.one_of(floats(64), st.floats(-4, 4)), st.one_of(floats(64), st.integers(-70, 70))),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_powers(context: str, engines: str, pairs: list[tuple[float, float]]) -> None:
+    given_ = np.array([*pairs, *((x, y) for x in SPECIAL for y in SPECIAL)], dtype=np.float64)
+    with np.errstate(all="ignore"):
+        expected = np.power(given_[:, 0], given_[:, 1])
+    assert_near(doubles_of(call("pow", words(given_), context, engines)), expected, 1e-13)
+
+
 def compared(given_: NDArray[Any], unordered: int) -> list[int]:
     a, b = given_[:, 0], given_[:, 1]
     order = np.where(a < b, -1, np.where(a > b, 1, 0))

@@ -366,6 +366,83 @@ mov $m1, $m5
 bri __round_double
 finish __divdf3
 
+# Digit by digit: two bits of the significand $m3:$m2 enter the remainder $m5:$m4 for one of the root $m1:$m0.
+function sqrt, 32
+enter 8
+shl $m4, $m1, 1
+or $m4, $m4, $m0
+brz $m4, 2f
+exponent_field $m8, $m1
+cmpeq $m4, $m8, 2047
+brz $m4, 3f
+shl $m4, $m1, 12
+or $m4, $m4, $m0
+brnz $m4, 1f
+brpos $m1, 2f
+1:
+nan
+2:
+leave 8
+3:
+brneg $m1, 1b
+significand $m1, $m8
+normalise $m1, $m0, $m8, $m4, $m5
+# Even powers of 2, the root's exponent being half of them; the leading pair of bits moves to the top.
+and $m4, $m8, 1
+add $m8, $m8, 1023
+shr $m8, $m8, 1
+st32 $m8, $m11, $m15, 3
+sub $m4, 11, $m4
+shift_left $m1, $m0, $m4, $m5
+mov $m2, $m0
+mov $m3, $m1
+mov $m0, $m15
+mov $m1, $m15
+mov $m4, $m15
+mov $m5, $m15
+setzi $m8, 55
+4:
+shr $m9, $m4, 30
+shl $m5, $m5, 2
+or $m5, $m5, $m9
+shl $m4, $m4, 2
+shr $m9, $m3, 30
+or $m4, $m4, $m9
+shl $m3, $m3, 2
+shr $m9, $m2, 30
+or $m3, $m3, $m9
+shl $m2, $m2, 2
+shl $m7, $m1, 2
+shr $m9, $m0, 30
+or $m7, $m7, $m9
+shl $m6, $m0, 2
+or $m6, $m6, 1
+shl $m1, $m1, 1
+shr $m9, $m0, 31
+or $m1, $m1, $m9
+shl $m0, $m0, 1
+cmpult $m9, $m5, $m7
+brnz $m9, 6f
+cmpult $m9, $m7, $m5
+brnz $m9, 5f
+cmpult $m9, $m4, $m6
+brnz $m9, 6f
+5:
+cmpult $m9, $m4, $m6
+sub $m4, $m4, $m6
+sub $m5, $m5, $m7
+sub $m5, $m5, $m9
+or $m0, $m0, 1
+6:
+brnzdec $m8, 4b
+or $m4, $m4, $m5
+cmpne $m4, $m4, $m15
+or $m0, $m0, $m4
+mov $m7, $m15
+ld32 $m8, $m11, $m15, 3
+bri __round_double
+finish sqrt
+
 # $m0 = -1, 0 or 1 as the first is smaller, equal or larger, or `unordered`.
 .macro compare unordered
 or $m6, $m15, 0xffe00000

@@ -20,3 +20,10 @@ stop __stack_chk_fail
 stop __cxa_pure_virtual
 stop __cxa_deleted_virtual
 stop compilerrt_abort_impl
+stop exit
+
+# Virtual destructors name these; there is no heap.
+stop _ZdlPv
+stop _ZdlPvj
+stop _ZdaPv
+stop _ZdaPvj

@@ -344,7 +344,7 @@ class _Stages:
         transposed = value
         if builder.layout(value).order == "a16":
             transposed = self._transpose(value)
-        query = self._scale(query)
+        query, key = self._scaled(query, key)
         output = builder.add(f"{name}.partial", grid.output(), "scratch", name)
         state = builder.add(f"{name}.state", grid.state(), "scratch", name)
         for head in range(grid.heads):
@@ -393,19 +393,26 @@ class _Stages:
         builder.call(f"{self.name}.transpose", "transpose_f16", (transposed, value), cycles)
         return transposed
 
-    def _scale(self, query: str) -> str:
-        """The queries times the scale: in place unless they are the value itself."""
+    def _scaled(self, query: str, key: str) -> tuple[str, str]:
+        """Queries and keys, those of them that are fewer on a tile times the scale."""
         width = self.operation.operands[0].type.shape[-1] // self.grid.problem.heads
         scale = number(self.operation.attributes, "scale") or width**-0.5
         if scale == 1.0:
-            return query
-        builder, layout = self.planner.builder, self.planner.builder.layout(query)
-        scaled = query
-        if builder.plan.buffers[query].role != "scratch":
+            return query, key
+        layout = self.planner.builder.layout
+        if layout(key).bytes.max() < layout(query).bytes.max():
+            return query, self._times(key, scale)
+        return self._times(query, scale), key
+
+    def _times(self, operand: str, scale: float) -> str:
+        """An operand times a factor: in place unless it is the value itself."""
+        builder, layout = self.planner.builder, self.planner.builder.layout(operand)
+        scaled = operand
+        if builder.plan.buffers[operand].role != "scratch":
             scaled = builder.add(f"{self.name}.scaled", layout, "scratch", self.name)
         words = int(layout.bytes.max()) // 8
         cycles = float(cost.kernel("scale_f16", words=words))
-        builder.call(f"{self.name}.scale", "scale_f16", (scaled, query), cycles, {"factor": scale})
+        builder.call(f"{self.name}.scale", "scale_f16", (scaled, operand), cycles, {"factor": scale})
         return scaled
 
     def _head(

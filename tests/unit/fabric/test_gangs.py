@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from tilewright.ipu21.fabric import routes
 from tilewright.ipu21.fabric.execute import execute
 from tilewright.ipu21.fabric.gangs import ganged
-from tilewright.ipu21.fabric.messages import cut, spans_of
+from tilewright.ipu21.fabric.joining import shared
+from tilewright.ipu21.fabric.messages import cut, route_times, spans_of
+from tilewright.ipu21.fabric.pairing import pairs, widened
+from tilewright.ipu21.fabric.routes import place_parity
 from tilewright.ipu21.fabric.schedule import schedule
 from tilewright.ipu21.fabric.verify import verify
 from tilewright.ipu21.machine import topology
@@ -77,13 +80,40 @@ def test_every_word_arrives(rows: int, columns: int, words: int, weight_words: i
 
 
 @pytest.mark.parametrize("stairs", [True, False])
-def test_parts_hold_every_receiver_once(stairs: bool) -> None:
-    messages = cut(spans_of(*two_operands(3, 5, 40, 20)))
-    parts = ganged(messages, stairs=stairs)
+@pytest.mark.parametrize("ways", [True, False])
+def test_parts_hold_every_receiver_once(stairs: bool, ways: bool) -> None:
+    spans = shared(spans_of(*two_operands(3, 6, 40, 20)))
+    messages = cut(widened(spans, pairs(spans)))
+    assert messages.wide.any()
+    parts = ganged(messages, stairs=stairs, ways=ways)
     assert parts is not None
     assert sorted(parts.receiver.tolist()) == list(range(len(messages.tile)))
     sent_by = np.repeat(parts.message, np.diff(parts.offsets))
     assert np.array_equal(messages.owner[parts.receiver], sent_by)
+
+
+def test_pairs_that_are_reached_one_way_see_a_message_at_events_of_one_parity() -> None:
+    tiles = topology.to_physical(np.arange(topology.TILES))
+    source, tile = np.meshgrid(tiles, tiles, indexing="ij")
+    wide = np.ones(source.shape, dtype=np.bool_)
+    odd = route_times(source, tile, wide) + place_parity(tile) & 1
+    for way in (topology.EAST, topology.WEST):
+        here = routes.direction(source, tile) == way
+        assert not (((odd == 0) & here).any(axis=1) & ((odd == 1) & here).any(axis=1)).any()
+
+
+def test_receivers_on_both_sides_of_a_sender_need_no_pauses() -> None:
+    builder = PhaseBuilder()
+    tiles = topology.to_physical(np.arange(288)).tolist()
+    for group in (tiles[:144], tiles[144:]):
+        for source in tiles[::12]:
+            address = OPERAND if group[0] == tiles[0] else WEIGHTS
+            builder.add(source, address, 24, [tile for tile in group if tile != source], gap=2)
+    phase = builder.build()
+    result = schedule(*phase)
+    assert verify(result.rows, {}, *phase) == []
+    assert result.messages.wide.any()
+    assert result.horizon <= 1.3 * result.bound
 
 
 def test_a_gang_of_which_some_only_listen_has_no_staircase() -> None:

@@ -119,6 +119,22 @@ def test_superposed_permutations_of_equal_messages_stay_near_the_bound() -> None
     assert verify(result.rows, {}, *phase) == []
 
 
+def test_pieces_of_which_there_are_as_many_between_all_tiles_stay_near_the_bound() -> None:
+    # Partial results of 94 and 93 rows, panel by panel, and smaller ones behind them.
+    builder = PhaseBuilder()
+    groups = topology.to_physical(np.arange(16 * 11)).reshape(16, 11).tolist()
+    for each in (16, 16, 16, 16, 16, 1):
+        for group in groups:
+            for source in group:
+                for root, tile in enumerate(group):
+                    if tile != source:
+                        builder.add(source, 0xB0000, (94 - (root > 0)) * each // 8, [tile], gap=3)
+    phase = builder.build()
+    result = schedule(*phase)
+    assert verify(result.rows, dict.fromkeys(result.rows, ROW_ADDRESS), *phase) == []
+    assert result.horizon <= 1.02 * result.bound
+
+
 def test_multicasts_that_cannot_all_be_received_at_once_are_divided() -> None:
     random = np.random.default_rng(8)
     tiles = topology.to_physical(random.choice(topology.TILES, 200, replace=False))

@@ -7,6 +7,9 @@ between neighbours. Gangs without a common tile run side by side, the others in 
 Where every member sends, one of them would always be idle: the sender, which does not want its own message.
 So each message leaves twice, in a staircase: first to the members before its sender, while the member before
 sends to all behind it, then to those behind. With n members that takes n - 1 turns instead of n.
+
+A 64-bit message may also leave once for each way along the spine. What a receiver writes for 64-bit messages
+from both ways never falls on one event then (see `placement.STEADY`), which would make it pause.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..machine import topology
+from . import routes
 from .messages import Ints, Messages, cumulative, slices
 from .orders import scattered
 from .transfers import TILE_IDS
@@ -38,8 +43,10 @@ class Parts:
     receiver: Ints
 
 
-def ganged(messages: Messages, *, stairs: bool) -> Parts | None:
+def ganged(messages: Messages, *, stairs: bool, ways: bool = False) -> Parts | None:
     """The messages gang by gang, in staircases or not, or None where that is senseless.
+
+    With `ways`, 64-bit messages are divided by the ways to their receivers.
 
     That is for phases with too many gangs, and for staircases where no gang can have one.
     """
@@ -49,7 +56,8 @@ def ganged(messages: Messages, *, stairs: bool) -> Parts | None:
         return None
     source, owner = messages.source, messages.owner
     # A wide message takes both lanes of its pair: then pairs count as members.
-    sender = np.where(messages.wide, source & ~2, source)
+    wide = messages.wide
+    sender = np.where(wide, source & ~2, source)
     member = np.where(messages.wide[owner], messages.tile & ~2, messages.tile)
     rank, senders = _ranks(gang, sender, count)
     place = gang[owner] * TILE_IDS + member
@@ -63,15 +71,17 @@ def ganged(messages: Messages, *, stairs: bool) -> Parts | None:
     rank_of_message = rank[gang * TILE_IDS + sender]
     back = able[gang[owner]] & (rank[place] < rank_of_message[owner]) & stairs
     # Receivers message by message, those in front of the sender first.
-    part = 2 * owner + ~back
+    part = 4 * owner + 2 * ~back
+    if ways:
+        part += wide[owner] & (routes.direction(source[owner], messages.tile) == topology.EAST)
     by_part = np.argsort(part, kind="stable")
     part = part[by_part]
     heads = np.flatnonzero(np.concatenate([[True], part[1:] != part[:-1]]))
-    message = part[heads] >> 1
+    message = part[heads] >> 2
     size = np.diff(np.append(heads, len(part)))
-    turn = 2 * rank_of_message[message] + (part[heads] & 1)
+    turn = 2 * rank_of_message[message] + (part[heads] >> 1 & 1)
     layer = _layers(messages, gang, closed)
-    order = np.lexsort((message, gang[message], turn, layer[gang[message]]))
+    order = np.lexsort((message, part[heads] & 1, gang[message], turn, layer[gang[message]]))
     return Parts(message[order], cumulative(size[order]), by_part[slices(heads[order], size[order])])
 
 

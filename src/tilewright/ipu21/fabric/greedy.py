@@ -18,7 +18,7 @@ from .orders import candidates
 from .pairing import early
 from .transfers import TILE_IDS
 
-_ENOUGH = ((300_000, 1e9), (100_000, 1.10), (50_000, 1.05), (0, 1.02))
+_ENOUGH = ((600_000, 1e9), (400_000, 1.10), (200_000, 1.05), (0, 1.02))
 """(receivers placed by all that was tried, length over bound at which nothing more is tried then)."""
 
 _LIMITS, _PATIENCE, _EASE = (1.0, 1.03), (0.25, 0.1, 0.5, 0.02, 1.0), (40, 100, 15)
@@ -113,7 +113,7 @@ class _Tables:
     """One way to form the messages, as the compiled loops want them, and the placements of these."""
 
     def __init__(self, messages: Messages, bound: int, chained: Waits | None) -> None:
-        from .placement import EARLY, WIDE
+        from .placement import EARLY, ODD, STEADY, WIDE
 
         self.messages, self.bound, self.chained = messages, bound, chained
         self.count = np.diff(messages.offsets)
@@ -123,6 +123,7 @@ class _Tables:
         kind = routes.direction(sender, messages.tile) | WIDE
         kind |= np.where(early(sender, messages.tile), EARLY, 0)
         kind = np.where(wide, kind, 0)
+        self.steady = np.where(wide, STEADY | ODD * routes.place_parity(messages.tile), 0)
         self.receivers = np.stack([messages.tile, messages.route, kind, messages.written], axis=1)
         own = np.bincount(owner[messages.tile == sender], minlength=len(messages.source))
         columns = (messages.source, messages.items, messages.control, messages.elements, own)
@@ -142,9 +143,10 @@ class _Tables:
             yield self._inserted(order, parts)
             return
         for stairs in (True, False):
-            parted = ganged(self.messages, stairs=stairs)
-            if parted is not None:
-                yield self._parted(parted)
+            for ways in (False, True) if self.messages.wide.any() else (False,):
+                parted = ganged(self.messages, stairs=stairs, ways=ways)
+                if parted is not None:
+                    yield self._parted(parted, ways)
 
     def others(self) -> Iterator[Placement]:
         """Further placements. Multicasts seldom find all receivers free together: they are swept first,
@@ -194,9 +196,14 @@ class _Tables:
         leaves[index] = placed
         return leaves, horizon
 
-    def _parted(self, parted: Parts) -> Placement:
-        """Parts of messages one after another, each as early as it can be."""
-        from .placement import place
+    def _parted(self, parted: Parts, ways: bool) -> Placement:
+        """Parts of messages one after another, each as early as it can be.
+
+        Args:
+            ways: each part is driven one way. Then all windows of a tile can begin at even events, or all at
+                odd ones.
+        """
+        from .placement import KIND, place
 
         message, receiver = parted.message, parted.receiver
         columns = np.concatenate([self.columns[message], np.zeros((1, 6), dtype=np.int64)])
@@ -205,6 +212,8 @@ class _Tables:
         whole, nothing = np.ones(len(message), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
         placed = np.zeros(len(receiver), dtype=np.int64)
         receivers, lists = self.receivers[receiver], _lists(tiles)
+        if ways:
+            receivers[:, KIND] |= self.steady[receiver]
         horizon = place(whole, columns, receivers, tiles, nothing, nothing[:0], *lists, placed)
         leaves = np.empty_like(placed)
         leaves[receiver] = placed

@@ -2,7 +2,8 @@
 
 Placement fills gaps, so the order decides which messages get the early ones. Measured on random sets: with
 slack at most endpoints the busiest first is within 1 % of the bound; with uneven sizes the longest first is
-best; with equal sizes and no slack (superposed permutations) only an edge colouring comes near.
+best; with equal sizes and no slack (superposed permutations) only an edge colouring comes near. Equal is what
+counts between two tiles: all messages from one to another follow one another.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _COLOUR_CELLS = 1 << 24
 _ROUND, _ONE_ROUND = 32, 64
 """Messages per tile and round, and how many still make one round, see `_rounds`."""
 _EVEN = 0.9
-"""Mean load over the busiest, and shortest message over the longest, from which on colours come first."""
+"""Mean load over the busiest, and shortest bundle of messages over the longest, from which on colours come
+first."""
 _SENDER_SHARES = (0.4, 0.7, 1.0)
 """Shares of the bound that a sender's lane may be filled to by sending multicasts in parts."""
 
@@ -42,10 +44,14 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
     whole = np.ones(len(receivers), dtype=np.int64)
     single = bool((receivers == 1).all())
     most = max(sent.max(), received.max())
-    tight = single and _EVEN * messages.items.max() <= messages.items.min()
-    tight = tight and all(_EVEN * most <= load[load > 0].mean() for load in (sent, received))
+    bundle = _bundles(messages) if single else None
+    tight = False
+    if bundle is not None:
+        sizes = np.bincount(bundle, messages.items)
+        tight = bool(_EVEN * sizes.max() <= sizes.min())
+        tight = tight and all(_EVEN * most <= load[load > 0].mean() for load in (sent, received))
     if tight:
-        for order in _coloured(messages):
+        for order in _coloured(messages, bundle):
             yield order, whole
     rounds = _rounds(messages)
     # One key instead of two or three: large phases are sorted much faster so.
@@ -55,7 +61,7 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
     yield by_load, whole
     yield np.argsort(rounds << 48 | shorter, kind="stable"), whole
     if single:
-        for order in () if tight else _coloured(messages):
+        for order in () if tight else (*_coloured(messages, bundle), *_coloured(messages)):
             yield order, whole
         return
     # Many multicasts at once seldom find all their receivers free together. A sender with time to spare
@@ -98,19 +104,34 @@ def scattered(count: int) -> Order:
     return value.astype(np.int64)
 
 
-def _coloured(messages: Messages) -> Iterator[Order]:
-    """Colour by colour. Colouring in the order of route times groups like routes, which keeps the gaps short
-    that an endpoint has between messages of different columns."""
+def _bundles(messages: Messages) -> Order:
+    """Of messages to one receiver each: a number for all that go from one tile to one other."""
+    _, bundle = np.unique(messages.source * TILE_IDS + messages.tile, return_inverse=True)
+    numbers: Order = bundle.reshape(-1).astype(np.int64)
+    return numbers
+
+
+def _coloured(messages: Messages, bundle: Order | None = None) -> Iterator[Order]:
+    """Colour by colour, where messages of one bundle have one colour. Colouring in the order of route times
+    groups like routes, which keeps the gaps short that an endpoint has between messages of different columns.
+    """
     from .colouring import colour
 
-    degree = max(int(np.bincount(tile).max()) for tile in (messages.source, messages.tile))
+    source, tile, route = messages.source, messages.tile, messages.route
+    if bundle is not None:
+        _, first = np.unique(bundle, return_index=True)
+        source, tile, route = source[first], tile[first], route[first]
+    degree = max(int(np.bincount(end).max()) for end in (source, tile))
     if 2 * TILE_IDS * degree > _COLOUR_CELLS:
         return
-    along = messages.route - 2 * ((messages.source >> 6) - (messages.tile >> 6))
+    along = route - 2 * ((source >> 6) - (tile >> 6))
     for sign in (-1, 1):
         order = np.argsort(sign * along, kind="stable")
         colours = np.zeros(len(order), dtype=np.int64)
-        colour(messages.source, messages.tile, order, degree, colours)
+        colour(source, tile, order, degree, colours)
         used = np.bincount(colours, minlength=degree)
         mean = np.bincount(colours, along, degree) / np.maximum(used, 1)
-        yield np.lexsort((colours, sign * mean[colours]))
+        if bundle is None:
+            yield np.lexsort((colours, sign * mean[colours]))
+        else:
+            yield np.lexsort((bundle, colours[bundle], sign * mean[colours[bundle]]))

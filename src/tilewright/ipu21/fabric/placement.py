@@ -38,8 +38,10 @@ _REACH = 104
 _CHOICE = 64
 """Messages among which a receiver chooses."""
 
-WIDE, EARLY = 4, 8
-"""Bits of a receive window's kind, beside the direction in the lower two; 0 is a 32-bit window."""
+WIDE, EARLY, STEADY, ODD = 4, 8, 16, 32
+"""Bits of a receive window's kind, beside the direction in the lower two; 0 is a 32-bit window. STEADY: it
+begins at even events only, or at odd ones if ODD too. Windows of one tile that do, and have even lengths,
+never have writes at one event that may not share it."""
 _MUX, _PAIRMUX, _FORMAT, _PLAIN_POINTER, _WIDE_POINTER = 1, 2, 4, 8, 16
 
 SOURCE, ITEMS, CONTROL, READS, OWN, FIRST = range(6)
@@ -279,6 +281,8 @@ def _receiver_at_python(
     if at != begin:
         return int(at - route - 1)
     at = _fit(windows, low, high, at, n, kind)
+    if kind & STEADY:
+        at += (at ^ kind >> 5) & 1
     if kind & WIDE == 0:
         at += _starts_at(sends, low_s, high_s, at)
         at += _starts_at(sends, low_s, high_s, at + n)

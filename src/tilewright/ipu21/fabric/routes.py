@@ -43,3 +43,11 @@ def direction(source: Ints, tile: Ints) -> Ints:
     """`topology.direction` of arrays of physical ids."""
     way: Ints = _entries(source, tile) & 3
     return way
+
+
+def place_parity(tile: Ints) -> Ints:
+    """0 or 1 for each place along the spine. A source's route times to pairs (the later of both), with this
+    added, are all even or all odd, if the source reaches the pairs one way.
+    """
+    parity: Ints = (tile >> 2 ^ tile) & 1
+    return parity

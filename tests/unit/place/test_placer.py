@@ -80,3 +80,17 @@ def test_buffers_of_one_class_are_placed_in_some_milliseconds_worth_of_work() ->
 def test_nothing_and_no_room_below_region_1() -> None:
     assert place([], START) == {}
     assert place([Request("a", 1, False, 0, 0)], REGION1_BASE)["a"].address == REGION1_BASE
+
+
+def test_constants_lie_between_what_is_large_and_what_is_small_and_must_be_apart_from_it() -> None:
+    constants = [
+        Request(name, size, False, -1, 9, prefer_interleaved=True)
+        for name, size in (("wq", 147_456), ("w1", 122_880), ("w2", 122_880))
+    ]
+    partial = Request("partial", 8_192, True, 1, 3, apart=frozenset({"gathered"}))
+    gathered = Request("gathered", 8_512, False, 2, 3, prefer_interleaved=True)
+    scores = Request("scores", 2_688, True, 4, 5)
+    out = Request("out", 3_584, True, 5, 6, apart=frozenset({"scores"}))
+    # Below there is no room for any of the constants.
+    placed = place([*constants, partial, gathered, scores, out], START + 0x8000)
+    assert all(item.address >= REGION1_BASE for item in placed.values())

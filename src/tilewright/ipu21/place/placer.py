@@ -97,7 +97,13 @@ def _orders(problem: Problem, like: Mapping[str, Placed] | None) -> Iterator[tup
     lived = np.array([request.last - request.first for request in requests], dtype=np.int64)
     if (items[:, MEMORY] == PREFER).any():
         # First those that must lie in region 1, then those that should, then the others.
-        yield items, _by(problem, np.array([2, 0, 1])[items[:, MEMORY]], -size, -lived)
+        rank = np.array([4, 0, 3])[items[:, MEMORY]]
+        yield items, _by(problem, rank, -size, -lived)
+        # What stays for ever in between: behind the largest of those that must, which mostly share a place,
+        # and with the small ones, which must keep apart from these, behind it.
+        must, stays = items[:, MEMORY] == MUST, lived == lived.max()
+        small = must & (2 * size < size[must].max(initial=0))
+        yield items, _by(problem, rank + 2 * small - 2 * (stays & (rank == 3)), -size, -lived)
         yield items, _by(problem, -size, -lived)
     plain = _wishless(problem)
     yield plain, _by(problem, -size, -lived)

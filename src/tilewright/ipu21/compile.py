@@ -30,6 +30,7 @@ from .emit.step_code import class_code
 from .emit.steps_profile import index_steps
 from .emit.tile_programs import Programs, assemble_programs
 from .fabric.schedule import Schedule, schedule
+from .kernels.copy_spans import SYMBOL as COPY_SPANS
 from .kernels.rounding import SET_ROUNDING
 from .lower.calls import Call
 from .lower.tile_work import Phase, TileWork, lower_plan
@@ -203,6 +204,8 @@ def _placed(work: TileWork, price: float, reserves: Sequence[int], numerics: Num
     kernels = {item.kernel for item in work.work if isinstance(item, Call)}
     if numerics.stochastic_rounding:
         kernels.add(SET_ROUNDING)
+    if any(isinstance(item, Phase) and item.copies for item in work.work):
+        kernels.add(COPY_SPANS)
     runtime = runtime_with(kernels)
     starts = sorted({data_start(runtime.program + reserved - 1) for reserved in reserves})
     while True:

@@ -97,7 +97,7 @@ def build_package(
         regions=[*_regions(work, placement), *row_regions(programs, names)],
         lines=code_lines(runtime.active.lines),
         provisional=np.array(sorted(provisional), dtype=PROVISIONAL_WORD),
-        debug=_debug(graph, work, placement, profile),
+        debug=_debug(graph, work, placement, profile, programs),
     )
 
 
@@ -110,7 +110,9 @@ def _regions(work: TileWork, placement: Placement) -> list[Region]:
     return [Region(tile, begin, end - begin, "data") for tile, index in tiles for begin, end in spans[index]]
 
 
-def _debug(graph: Graph, work: TileWork, placement: Placement, profile: ProfileIndex) -> Debug:
+def _debug(
+    graph: Graph, work: TileWork, placement: Placement, profile: ProfileIndex, programs: Programs
+) -> Debug:
     plan = work.plan
     lines = [f"{name}: {buffer.layout.describe()}" for name, buffer in plan.buffers.items()]
     lines += [f"{report.operation}: {report.chosen}" for report in plan.reports]
@@ -120,5 +122,6 @@ def _debug(graph: Graph, work: TileWork, placement: Placement, profile: ProfileI
         for steps in (profile.copies, profile.step):
             if index in steps:
                 live[steps[index]] = names
-    program = program_info(graph, work, placement, profile)
+    copiers = {step: name for code in programs.classes for step, name in code.copiers.items()}
+    program = program_info(graph, work, placement, profile, copiers)
     return Debug(graph=str(graph), layouts="\n".join(lines), live=live, program=program)

@@ -10,6 +10,7 @@ from ..kernels.prologue import RETURN, STACK
 from ..kernels.runtime import STACK_TOP
 from ..machine import sync_zones
 from ..machine.timing import SUPERVISOR_BRANCH
+from .copy_frames import Launch
 from .lines import Line, constants, last_issue, load, put, words_of
 from .memory_map import ITERATION
 from .prepared import Prepared
@@ -56,6 +57,20 @@ def prepared_block(call: Prepared, area: int) -> Block:
         onward = Line(build.bri(call.stop), -1, live)
     setup = _setup(call.registers, call.loaded, area)
     return Block(setup, [*puts, onward, *constants({STACK: STACK_TOP})])
+
+
+def launch_block(launch: Launch) -> Block:
+    """Start workers whose frames lie ready, and wait for them."""
+    body = [
+        Line(build.runall(0, 1, launch.stride), -1, (0, 1)),
+        Line(build.sync(sync_zones.LOCAL)),
+    ]
+    return Block(constants({0: launch.entry, 1: launch.base}), body, launches=True)
+
+
+def launch_cycles(launch: Launch, block: Block, hidden: int) -> int:
+    """Cycles of such a block, if `hidden` of its setup is done before."""
+    return last_issue([*block.setup[hidden:], *block.body][:-1]) + launch.cycles
 
 
 def _setup(values: Mapping[int, int], loaded: Mapping[int, int], area: int) -> list[Line]:

@@ -43,9 +43,19 @@ AREAS = (
 )
 
 
-def program_info(graph: Graph, work: TileWork, placement: Placement, profile: ProfileIndex) -> ProgramInfo:
-    """The record for a package. What has no form that a package knows is left out, never guessed."""
-    return _Describer(graph, work, placement, profile).record()
+def program_info(
+    graph: Graph,
+    work: TileWork,
+    placement: Placement,
+    profile: ProfileIndex,
+    copiers: Mapping[int, str],
+) -> ProgramInfo:
+    """The record for a package. What has no form that a package knows is left out, never guessed.
+
+    Args:
+        copiers: plan step -> what makes its local copies.
+    """
+    return _Describer(graph, work, placement, profile, copiers).record()
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,15 @@ class _Held:
 
 
 class _Describer:
-    def __init__(self, graph: Graph, work: TileWork, placement: Placement, profile: ProfileIndex) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        work: TileWork,
+        placement: Placement,
+        profile: ProfileIndex,
+        copiers: Mapping[int, str],
+    ) -> None:
+        self.copiers = copiers
         self.graph = graph
         self.work = work
         self.plan = work.plan
@@ -125,7 +143,7 @@ class _Describer:
         steps = [StepInfo() for _ in self.profile.steps]
         for index, (step, item) in enumerate(zip(self.plan.steps, self.work.work, strict=True)):
             if index in self.profile.copies:
-                steps[self.profile.copies[index]] = StepInfo(self.owners[index], "copy_u64")
+                steps[self.profile.copies[index]] = StepInfo(self.owners[index], self.copiers[index])
             if index in self.profile.step:
                 kernel = item.kernel if isinstance(item, Call) else "exchange"
                 steps[self.profile.step[index]] = StepInfo(

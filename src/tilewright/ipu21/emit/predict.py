@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from ..fabric.schedule import Schedule
 from ..kernels import KERNELS
 from ..lower.calls import Call
-from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
+from ..lower.tile_work import TileClass, TileWork
 from ..machine.timing import BARRIER_INTERNAL, SUPERVISOR_BRANCH
 from ..place.placement import Placement
 from ..plan.steps import Step
-from .call_code import CALL
 from .lines import last_issue
 from .tile_programs import Programs
 
@@ -40,7 +39,7 @@ def predict(
         if isinstance(item, Call):
             cycles = _call(item, work, placement, own)
         else:
-            cycles = _copies(item, work)
+            cycles = max(program.copying.get(index, 0) for program in programs.classes)
             if index in schedules:
                 cycles += PHASE + _phase(index, schedules[index], programs, own, routines)
         steps.append(replace(step, cycles=float(cycles)))
@@ -118,13 +117,4 @@ def _call(call: Call, work: TileWork, placement: Placement, own: NDArray[np.int6
         scalars = {name: values[where] for name, values in call.scalars.items()}
         cycles = kernel.cycles(**scalars, **dict(flags))
         longest = max(longest, int(np.max(cycles + own[[tile_class.index for tile_class in classes]])))
-    return longest
-
-
-def _copies(phase: Phase, work: TileWork) -> int:
-    copy = KERNELS["copy_u64"]
-    longest = 0
-    for tile_class in work.classes:
-        copies = copies_of(phase, tile_class.representative)
-        longest = max(longest, sum(int(copy.cycles(words)) + 3 + CALL for *_, words in copies))
     return longest

@@ -18,13 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arithmetic import align_up
+from ..kernels.copy_spans import SYMBOL as COPY_SPANS
+from ..kernels.copy_spans import cycles
 from ..kernels.prologue import RETURN, Code, Reached, Values, run_ahead
 from ..kernels.runtime import STACK_TOP
 from ..kernels.tail import Tail, tail_of
 from ..lower.calls import Call
-from ..lower.tile_work import TileWork
+from ..lower.tile_work import Phase, TileWork
 from ..place.placement import Placement
 from ..toolchain import LinkedImage
+from .copy_frames import CopyFrames, Launch, copy_frames
 from .memory_map import FRAME_ALIGNMENT
 
 Numbers = NDArray[np.int64]
@@ -138,6 +141,13 @@ class PreparedCalls:
             if made.groups:
                 made.top = align_up(cursor + made.depth, FRAME_ALIGNMENT)
                 cursor = made.top + 4 * made.moving
+        self._copies: dict[int, CopyFrames] = {}
+        for step, item in enumerate(work.work):
+            if isinstance(item, Phase) and item.copies and runs is not None and times[step] >= runs:
+                cursor = align_up(cursor, FRAME_ALIGNMENT)
+                self._copies[step] = copy_frames(item, work, placement, cursor)
+                cursor += self._copies[step].bytes
+        self._copy_entry = image.symbols.get(COPY_SPANS, 0)
         self.bytes = align_up(cursor, FRAME_ALIGNMENT)
 
     def place(self, address: int) -> None:
@@ -158,6 +168,13 @@ class PreparedCalls:
             if index in group.row_of:
                 return _prepared(group, group.row_of[index], self._steps[step].top)
         return None
+
+    def copies(self, step: int, index: int) -> Launch | None:
+        """How a class starts the copies of a step, if their frames lie ready."""
+        made = self._copies.get(step)
+        if made is None or index not in made.workers:
+            return None
+        return Launch(self._copy_entry, self.address + made.offset, made.stride, cycles(made.workers[index]))
 
     def moving(self, index: int, first: int, end: int) -> list[Moving]:
         """Words that iterations of a loop over the steps first .. end-1 move on, on one class, rising."""
@@ -189,6 +206,9 @@ class PreparedCalls:
                 classes, rows = list(group.row_of), list(group.row_of.values())
                 for offset, values in _words(group, made.top):
                     areas[classes, offset // 4] = values[rows, 0]
+        for copied in self._copies.values():
+            for index, words in copied.words().items():
+                areas[index, copied.offset // 4 :][: len(words)] = words
         return areas
 
 

@@ -8,12 +8,13 @@ from functools import lru_cache
 
 from ...arithmetic import align_up
 from ..kernels import CODE_END, COMPUTING, IDLE, KERNELS, link_kernels
+from ..kernels.copy_spans import SYMBOL as COPY_SPANS
 from ..kernels.rounding import SET_ROUNDING
 from ..machine.memory import REGION1_BASE
 from ..toolchain import LinkedImage
 from .memory_map import PROGRAM
 
-NAMES = (SET_ROUNDING, *KERNELS)
+NAMES = (SET_ROUNDING, COPY_SPANS, *KERNELS)
 """What may be asked for, in the order of linking."""
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..isa import build
+from ..kernels import KERNELS
+from ..kernels.copy_spans import SYMBOL as COPY_SPANS
 from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
 from ..machine.timing import RUN_LAUNCH, SUPERVISOR_BRANCH
@@ -18,8 +20,11 @@ from .call_code import (
     block_cycles,
     call_code,
     call_words,
+    launch_block,
+    launch_cycles,
     prepared_block,
 )
+from .copy_frames import Launch
 from .lines import Line, constant, last_issue, load, store, words_of
 from .memory_map import ITERATION
 from .moving import move_lines, reset_lines
@@ -38,13 +43,16 @@ class StepCode:
     Attributes:
         words: to lie at the address the code was made for.
         marks: (byte offset, profile step).
-        cycles: plan step -> cycles of its own code, without what kernels and rows take.
+        cycles: plan step -> cycles of its own code, without what kernels, copies and rows take.
+        copying: plan step -> cycles of its local copies; copiers: what makes them.
         returns: (offset in the frame area, return address to be written there).
     """
 
     words: list[int] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)
     cycles: dict[int, int] = field(default_factory=dict)
+    copying: dict[int, int] = field(default_factory=dict)
+    copiers: dict[int, str] = field(default_factory=dict)
     returns: list[tuple[int, int]] = field(default_factory=list)
 
     def mark(self, step: int) -> None:
@@ -162,8 +170,18 @@ class ClassProgram:
         self.code.words += call_code(values, strides, self.symbols[call.kernel])
         self.code.cycles[number] = len(argument_words(values)) + CALL + ITERATED * len(strides)
 
-    def copies(self, phase: Phase, step: int) -> None:
-        """Copies of data that need not leave the tile."""
+    def copies(self, phase: Phase, number: int, step: int, launch: Launch | None) -> None:
+        """Copies of data that need not leave the tile.
+
+        Args:
+            launch: of workers whose frames lie ready; without it, one call after another.
+        """
+        if launch is not None:
+            block = launch_block(launch)
+            hidden = self._add(block, step)
+            self.code.copying[number] = launch_cycles(launch, block, hidden)
+            self.code.copiers[number] = COPY_SPANS
+            return
         self.code.mark(step)
         for source, destination, source_offset, destination_offset, words in copies_of(phase, self.tile):
             self._shadow = 0
@@ -173,6 +191,9 @@ class ClassProgram:
                 words,
             ]
             self.code.words += call_words(self.symbols, "copy_u64", values)
+            cycles = int(KERNELS["copy_u64"].cycles(words)) + 3 + CALL
+            self.code.copying[number] = self.code.copying.get(number, 0) + cycles
+            self.code.copiers[number] = "copy_u64"
 
     def exchange(self, phase: Phase, number: int, step: int, use: RowUse) -> None:
         """One internal phase."""
@@ -226,7 +247,7 @@ def class_code(
             program.compute(item, step, profile.step[step], prepared.of(step, index))
             continue
         if step in profile.copies:
-            program.copies(item, profile.copies[step])
+            program.copies(item, step, profile.copies[step], prepared.copies(step, index))
         if step in rows:
             program.exchange(item, step, profile.step[step], rows[step])
     program.code.words.append(build.bri(next_address))

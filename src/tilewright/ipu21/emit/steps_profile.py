@@ -40,7 +40,7 @@ def index_steps(work: TileWork) -> ProfileIndex:
             step[index] = len(steps)
             steps.append(ProfileStep(planned.name, "compute"))
             continue
-        if any(len(traffic.copies) for _, _, traffic in item.moves):
+        if item.copies:
             copies[index] = len(steps)
             steps.append(ProfileStep(f"{planned.name}.copy", "copy"))
         if item.words:

@@ -12,6 +12,7 @@ from . import (
     add_row,
     attention_merge,
     copy,
+    copy_spans,
     gelu,
     gemm,
     gemm_f32,
@@ -68,6 +69,7 @@ _ROUTINES: dict[str, Callable[[], str]] = {
     runtime.START_IDLE: runtime.start_idle_source,
     runtime.HOST_FOLLOWER: runtime.host_follower_source,
     rounding.SET_ROUNDING: rounding.set_rounding_source,
+    copy_spans.SYMBOL: copy_spans.source,
 }
 
 COMPUTING: tuple[str, ...] = (runtime.START, runtime.HOST_FOLLOWER, "copy_u64")

@@ -26,6 +26,11 @@ class Phase:
     active: NDArray[np.bool_]
 
     @property
+    def copies(self) -> bool:
+        """True if some tile copies what need not leave it."""
+        return any(len(traffic.copies) for _, _, traffic in self.moves)
+
+    @property
     def words(self) -> int:
         """32-bit words that leave senders."""
         return sum(int(traffic.fragments["words"].sum()) for _, _, traffic in self.moves)

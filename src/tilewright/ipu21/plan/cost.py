@@ -13,6 +13,7 @@ import numpy as np
 
 from ...arithmetic import align_up
 from ..kernels import KERNELS, link_kernels
+from ..kernels.copy_spans import expected
 from ..kernels.prologue import Code, run_ahead
 from ..kernels.runtime import STACK_TOP
 from ..kernels.tail import tail_of
@@ -26,8 +27,6 @@ SCHEDULE_LENGTH = 1.03
 """Length of a schedule over its busiest receiver's words, for regular phases (fitted to the simulator)."""
 FRAGMENT = 1
 """Cycles a change of source adds at a receiver (fitted to the simulator)."""
-CALL = 12
-"""Cycles to load a kernel's registers and call it (fitted to the simulator)."""
 START, GO_ON = 2, 20
 """Cycles of a prepared call before its workers start, less those of the return that it saves; the same where
 it goes on in the kernel's code (fitted to the simulator)."""
@@ -42,7 +41,7 @@ def exchange(words: Any, fragments: Any) -> Any:
 
 def move(load: Load) -> float:
     """Cycles of a phase whose traffic is known: local copies, then the exchange."""
-    copies = load.copies * (CALL + int(KERNELS["copy_u64"].cycles(load.copied))) if load.copies else 0
+    copies = START + expected(load.copies, load.copied) if load.copies else 0
     return float(copies + exchange(load.words, load.pieces))
 
 

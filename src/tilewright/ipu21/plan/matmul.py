@@ -49,6 +49,7 @@ class Query:
         finish: the same for sums that are there already, bias included; empty if nothing is left to do.
         pointwise: True if the root kernel has work even without partial sums.
         residual: True if a second matrix of the result's shape is brought to the roots.
+        beside: where that matrix lies; None if that is not known.
         iterations: of the loop around it: so many sets of weights are kept.
         stored_once: the right operand is an input, which arrives on one tile only.
     """
@@ -62,6 +63,7 @@ class Query:
     residual: bool
     iterations: int
     stored_once: bool
+    beside: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -222,11 +224,17 @@ def _judge_turned(query: Query, grid: Grid) -> Judged[Grid]:
 
 def _partials(query: Query, grid: Grid, partial: Layout, pieces: Layout) -> float:
     """Cycles to bring partial sums to the roots of their pieces, and a residual, which is expected to come
-    from about as many tiles.
+    from about as many tiles if it is not known where it lies.
     """
-    words = int(pieces.bytes.max()) // 4 if query.residual else 0
-    moved = cost.move(load_of([gather(partial, pieces, grid.k, grid.c)], grid.tiles))
-    return moved + cost.SCHEDULE_LENGTH * words
+    traffic, tiles, words = [gather(partial, pieces, grid.k, grid.c)], grid.tiles, 0
+    if query.beside is not None:
+        result, beside = result_layout(query.shape, grid), query.beside
+        if not (beside.whole and beside.layout.same_shards(result)):
+            traffic.append(retile(beside.layout, result, beside.column))
+            tiles = max(tiles, beside.layout.tiles)
+    elif query.residual:
+        words = int(pieces.bytes.max()) // 4
+    return cost.move(load_of(traffic, tiles)) + cost.SCHEDULE_LENGTH * words
 
 
 def held_bytes(query: Query, grid: Grid) -> int:

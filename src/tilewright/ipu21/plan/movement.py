@@ -287,7 +287,7 @@ def _traffic(
     return Traffic(fragments[receivers > 0], receiver[sent], copies)
 
 
-PAIRED_LEAST, PAIRED_MORE = 17, 3
+PAIRED_LEAST, PAIRED_MORE = 8, 3
 """Events of a fragment that reaches both tiles of a pair as 64-bit items: no fewer, and so many beside its
 items (fitted to the scheduler)."""
 

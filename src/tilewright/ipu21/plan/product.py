@@ -70,6 +70,9 @@ def plan_product(planner: Planner, product: Product) -> None:
     query = _query(planner, product, groups, parts)
     if left:
         query = replace(query, source=builder.source(left))
+    beside = planner.lies_or_view(product.residual) if product.residual else None
+    if isinstance(beside, Held) and beside.groups == parts[0].groups:
+        query = replace(query, beside=builder.source(beside))
     shape = query.shape
     judged = matmul.choose(query, builder.tiles, builder.price, _ahead(planner, product, parts))
     grid = judged[0].grid

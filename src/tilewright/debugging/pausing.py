@@ -14,6 +14,7 @@ from typing import cast
 from tilewright.ipu21.isa.build import trap
 from tilewright.ipu21.machine.memory import TILE_BASE
 from tilewright.ipu21.simulator.batch import run_tiles
+from tilewright.ipu21.simulator.crowd import Crowd
 from tilewright.ipu21.simulator.engine import Engine, Engines
 from tilewright.ipu21.simulator.stops import ExceptionKind, Stop, StopKind
 from tilewright.ipu21.simulator.tile import Tile
@@ -80,6 +81,10 @@ class PausingTiles:
             self._resuming.update({t: hit for t, hit in self._held.items() if t not in kept and at(hit)})
             self._held = kept
         return [self._stops.get(tile) or _nothing_left(tile) for tile in mine]
+
+    def together(self, tiles: Sequence[Engine]) -> Crowd | None:
+        """Tiles that a debugger may look at and change at any time are asked one by one."""
+        return None
 
     def deliver(self, tile: Tile, stop: Stop) -> None:
         """While paused: stepping has brought a held tile to a stop that the chip has to act upon."""

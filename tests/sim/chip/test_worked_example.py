@@ -347,7 +347,7 @@ def test_interrupts_leave_a_failed_chip(make_device: MakeDevice, monkeypatch: py
         def interrupted(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(device.chip, "_stopped", interrupted)
+        monkeypatch.setattr(device.chip, "_step", interrupted)
         with pytest.raises(KeyboardInterrupt):
             device.read_mark("gs2")
         monkeypatch.undo()

@@ -9,7 +9,7 @@ meet only there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,7 @@ from .barrier import (
     deadlock,
 )
 from .classes import NO_ITEMS, State, TileClass, load_classes, split, word_at, word_table
+from .crowd import Crowd
 from .doubts import warn_of_rounding_down
 from .engine import Engines
 from .exchange_log import SEND, joined
@@ -46,12 +47,14 @@ from .stops import Stop, StopKind, context_name
 from .symbols import Symbols
 from .traffic import DIRECTIONS, IDS, collect
 
-COUNT_BITS = 17
-"""Width of INCOMING_DCOUNT."""
+_COUNT_MASK = (1 << 17) - 1
+"""INCOMING_DCOUNT has 17 bits."""
 RUN_BUDGET = 1_000_000
 """Instructions a tile may issue before the chip looks up, so that it can be interrupted."""
 BARRIERS_KEPT = 4096
 """Length of the record of the latest barriers."""
+_EXCUSES = ("sans", "sans_clock")
+_USUAL_STOPS = (StopKind.SYNC, StopKind.WINDOW_CLOSED)
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class Chip:
         self._pointers = np.zeros(IDS, np.int64)
         self._phases = PhaseCache()
         self._partition = 0
+        self._crowd: Crowd | None = None
+        self._crowd_partition = -1
         self._phase_release: int | None = None
         self._failed: SimulationError | None = None
 
@@ -164,6 +169,10 @@ class Chip:
         running = [group for group in self.classes if group.state is State.RUNNABLE]
         if running:
             stops = self._engines.run([group.tile for group in running], RUN_BUDGET)
+            crowd = self._together() if len(running) >= len(self.classes) // 8 else None
+            if crowd is not None and all(stop.kind in _USUAL_STOPS for stop in stops):
+                self._many_stopped(crowd, running, stops)
+                return True
             for group, stop in zip(running, stops, strict=True):
                 self._stopped(group, stop)
             return True
@@ -173,6 +182,39 @@ class Chip:
         if self._serve_host():
             return True
         return self._barrier()
+
+    def _together(self) -> Crowd | None:
+        """The tiles of all classes at once; None while single tiles are looked at closely."""
+        if self.recording:
+            return None
+        if self._crowd_partition != self._partition:
+            self._crowd_partition = self._partition
+            self._crowd = self._engines.together([group.tile for group in self.classes])
+        return self._crowd
+
+    def _many_stopped(self, crowd: Crowd, running: Sequence[TileClass], stops: Sequence[Stop]) -> None:
+        """As `_stopped` for all classes that ran, at stops that split none."""
+        marks, counts = crowd.take_marks()
+        for group, part in _parts(self.classes, marks, counts):
+            group.marks.append(part)
+        if crowd.doubtful():
+            warn_of_rounding_down()
+        log, counts = crowd.take_logs()
+        for group, part in _parts(self.classes, log, counts):
+            self._logged(group, part)
+        for group, stop in zip(running, stops, strict=True):
+            group.spent = 0
+            if stop.kind is StopKind.WINDOW_CLOSED:
+                group.state, group.since = State.CLOSED, stop.clock
+            else:
+                self._sync(group, stop)
+
+    def _logged(self, group: TileClass, log: NDArray[np.void]) -> None:
+        if group.active:
+            group.items = joined([group.items, log]) if len(group.items) else log
+        else:
+            sent = log[(log["kind"] == SEND) & ((log["control"] & DIRECTIONS) != 0)]
+            group.sends = np.concatenate([group.sends, sent]) if len(group.sends) else sent
 
     def _stopped(self, group: TileClass, stop: Stop) -> None:
         """Takes what a tile has logged, and acts on its stop."""
@@ -185,13 +227,8 @@ class Chip:
         if group.tile.doubts:
             warn_of_rounding_down()
         log, spent = group.tile.take_log(), group.spent
-        if not len(log):
-            pass
-        elif group.active:
-            group.items = joined([group.items, log]) if len(group.items) else log
-        else:
-            sent = log[(log["kind"] == SEND) & ((log["control"] & DIRECTIONS) != 0)]
-            group.sends = np.concatenate([group.sends, sent]) if len(group.sends) else sent
+        if len(log):
+            self._logged(group, log)
         kind = stop.kind
         group.spent = 0
         if kind is StopKind.SYNC:
@@ -270,7 +307,11 @@ class Chip:
     def _exchange(self, release: int) -> None:
         # Whoever records or watches for unwritten words needs to see the words themselves.
         keeping = not (self.recording or self._phase_checks.unwritten)
-        key = self._phases.key(self.classes, release, self._pointers, self._partition) if keeping else None
+        key = None
+        if keeping:
+            crowd = self._together()
+            standing = crowd.pcs_and_workers() if crowd is not None else None
+            key = self._phases.key(self.classes, release, self._pointers, self._partition, standing)
         phase = self._phases.get(key)
         if phase is not None:
             phase.moves.make()
@@ -291,7 +332,8 @@ class Chip:
         moves = move(pieces, word_table(self.classes))
         phase = Phase(
             moves or NO_MOVES,
-            list(zip(receivers.tolist(), stored[receivers].tolist(), strict=True)),
+            receivers,
+            stored[receivers],
             stored_ranges(pieces),
             resolution.pointer_tile,
             resolution.pointer_value,
@@ -305,12 +347,17 @@ class Chip:
     def _apply(self, phase: Phase) -> None:
         """What a phase leaves behind, its words having been moved."""
         self._pointers[phase.pointer_tile] = phase.pointer_value
-        alone = {int(group.members[0]): group.tile for group in self.classes}
-        for tile, words in phase.stored:
-            count = alone[tile].csr(INCOMING_DCOUNT) - words
-            alone[tile].set_csr(INCOMING_DCOUNT, count & ((1 << COUNT_BITS) - 1))
-        for tile, address, size in phase.ranges:
-            alone[tile].invalidate(address, size)
+        crowd = self._together()
+        if crowd is not None:
+            crowd.count_down(phase.receivers, phase.words, _COUNT_MASK)
+            crowd.forget_code(*phase.ranges.T)
+            return
+        alone = {group.first: group.tile for group in self.classes}
+        for physical, words in zip(phase.receivers.tolist(), phase.words.tolist(), strict=True):
+            count = alone[physical].csr(INCOMING_DCOUNT) - words
+            alone[physical].set_csr(INCOMING_DCOUNT, count & _COUNT_MASK)
+        for physical, address, size in phase.ranges.tolist():
+            alone[physical].invalidate(address, size)
 
     def _separate(self, tiles: NDArray[np.int64]) -> None:
         """Gives each of these tiles a class of its own."""
@@ -365,7 +412,12 @@ class Chip:
     def _barrier(self) -> bool:
         """Completes the barrier that all are ready for; False if the host must act or all have ended."""
         standings: list[Standing] = []
-        done = self._usual_barrier()
+        crowd = self._together()
+        if crowd is not None:
+            sans, clocks = (column.tolist() for column in crowd.standing())
+        else:
+            sans, clocks = ([getattr(group.tile, name) for group in self.classes] for name in _EXCUSES)
+        done = self._usual_barrier(sans, clocks)
         if done is None or self.recording:
             standings = [group.standing() for group in self.classes]
             done = completion(standings)
@@ -393,38 +445,47 @@ class Chip:
                 self.port.enter(done.owners)
         else:
             self._phase_release = done.release
-            for group in self.classes:
-                group.begin_phase(active=group.state is State.ARRIVED and group.tile.sans == 0)
-        for group in self.classes:
-            self._pass(group, done)
+            begun = crowd.begun() if crowd is not None else [None] * len(self.classes)
+            for group, count, registers in zip(self.classes, sans, begun, strict=True):
+                group.begin_phase(group.state is State.ARRIVED and count == 0, registers)
+        going = [index for index, count in enumerate(sans) if count == 0]
+        if crowd is not None:
+            crowd.resume(np.array(going, np.int64), done.release)
+            for index in going:
+                self.classes[index].state = State.RUNNABLE
+        else:
+            for index in going:
+                self._go(self.classes[index], done.release)
+        for group, count in zip(self.classes, sans, strict=True):
+            if count:
+                self._pass_excused(group, done)
         return True
 
-    def _usual_barrier(self) -> Completion | None:
-        """`completion` where nobody is missing and all that wait do so in `sync 3`, or all in `sync 7`."""
-        zone, arrived, excused, last = -1, 0, 0, 0
-        for group in self.classes:
-            tile = group.tile
-            if tile.sans:
-                excused += len(group.members)
-                last = max(last, tile.sans_clock)
-            elif group.state is State.ARRIVED and zone in (-1, group.zone):
-                zone = group.zone
-                arrived += len(group.members)
-                last = max(last, group.since)
-            else:
-                return None
-        return barrier_of(zone, arrived, excused, last, NO_OWNERS) if zone in (INTERNAL, HOST) else None
+    def _usual_barrier(self, sans: Sequence[int], clocks: Sequence[int]) -> Completion | None:
+        """`completion` where nobody is missing and all that wait do so in `sync 3`, or all in `sync 7`.
+
+        `sans`, `clocks`: how many barriers each class is still excused from, and since when.
+        """
+        waiting = [group for group, count in zip(self.classes, sans, strict=True) if not count]
+        if any(group.state is not State.ARRIVED for group in waiting):
+            return None
+        zones = {group.zone for group in waiting}
+        if zones not in ({INTERNAL}, {HOST}):
+            return None
+        last = max(group.since for group in waiting)
+        arrived = sum([len(group.members) for group in waiting])
+        excused = [group for group, count in zip(self.classes, sans, strict=True) if count]
+        if excused:
+            last = max(last, max(clock for clock, count in zip(clocks, sans, strict=True) if count))
+        return barrier_of(zones.pop(), arrived, sum([len(g.members) for g in excused]), last, NO_OWNERS)
 
     def _record(self, done: Completion) -> None:
         self.barrier_count += 1
         arrived = done.arrived + self._absent
         self.barriers.append(BarrierRecord(done.group, arrived, done.excused, done.last, done.release))
 
-    def _pass(self, group: TileClass, done: Completion) -> None:
-        """What a completed barrier does to one class."""
-        if group.tile.sans == 0:
-            self._go(group, done.release)
-            return
+    def _pass_excused(self, group: TileClass, done: Completion) -> None:
+        """What a completed barrier does to a class that is excused from it."""
         group.tile.sans -= 1
         if group.state is State.ARRIVED and done.release > group.since:
             raise SimulationError(
@@ -441,3 +502,14 @@ class Chip:
                 group.state = State.HELD
             else:
                 self._go(group, group.resume_at)
+
+
+def _parts(
+    classes: Sequence[TileClass], rows: NDArray[np.void], counts: Sequence[int]
+) -> Iterator[tuple[TileClass, NDArray[np.void]]]:
+    """The classes that have rows, each with its own."""
+    end = 0
+    for group, count in zip(classes, counts, strict=True):
+        end += count
+        if count:
+            yield group, rows[end - count : end]

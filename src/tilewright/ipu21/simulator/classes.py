@@ -6,7 +6,7 @@ exchange, or talks to the host; classes never join again. So tiles that do nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -25,6 +25,8 @@ from .exchange_log import EXCHANGE_ITEM, SEND
 from .traffic import IDS, Party
 
 NO_ITEMS = np.zeros(0, EXCHANGE_ITEM)
+BEGUN = (INCOMING_MUX, INCOMING_MUXPAIR, INCOMING_FORMAT, INCOMING_DCOUNT)
+"""Registers that decide where the words of a phase go, as far as its items do not change them."""
 
 
 class State(Enum):
@@ -46,8 +48,7 @@ class TileClass:
     Attributes:
         zone, since: zone and issue cycle of the latest `sync` or end.
         active: takes part in the exchange phase that is going on.
-        mux, mux_pair, format, data_count: their registers when that phase began.
-        start: address at which the supervisor continued after that phase's barrier.
+        begun: INCOMING_MUX, INCOMING_MUXPAIR, INCOMING_FORMAT and INCOMING_DCOUNT when that phase began.
         items: log of that phase. sends: sends outside phases, not yet served.
         marks: profile marks so far, (step, clock) arrays in order. watched: whether there are any to come.
         activity, spans: what `activity` has noted: (kind, detail, begin, end), and worker runs.
@@ -62,11 +63,7 @@ class TileClass:
     since: int = 0
     active: bool = False
     resume_at: int = 0
-    mux: int = 0
-    mux_pair: int = 0
-    format: int = 0
-    data_count: int = 0
-    start: int = 0
+    begun: Sequence[int] = (0, 0, 0, 0)
     items: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
     sends: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
     marks: list[NDArray[np.void]] = field(default_factory=list)
@@ -102,28 +99,26 @@ class TileClass:
             return f"wait in `sync 0`{at} for {tile.csr(INCOMING_DCOUNT)} more words"
         return str(self.state.value)
 
-    def begin_phase(self, active: bool) -> None:
-        """Keeps what the phase about to begin finds in the exchange registers."""
-        self.active = active
-        self.mux, self.mux_pair = self.tile.csr(INCOMING_MUX), self.tile.csr(INCOMING_MUXPAIR)
-        self.format, self.data_count = self.tile.csr(INCOMING_FORMAT), self.tile.csr(INCOMING_DCOUNT)
-        self.start = self.tile.pc
-        self.items = NO_ITEMS
+    def begin_phase(self, active: bool, begun: Sequence[int] | None = None) -> None:
+        """Keeps what the phase about to begin finds in the exchange registers, `begun` if that is known."""
+        self.active, self.items = active, NO_ITEMS
+        self.begun = begun or [self.tile.csr(number) for number in BEGUN]
 
     def party(self) -> Party:
         """The members' part in the phase that is going on."""
         pcs = self.items["pc"]
+        mux, mux_pair, form, data_count = self.begun
         low = int(pcs.min()) if len(pcs) else 0
         return Party(
             members=self.members,
             log=self.items,
-            mux=self.mux,
-            mux_pair=self.mux_pair,
-            format=self.format,
+            mux=mux,
+            mux_pair=mux_pair,
+            format=form,
             active=self.active,
             close=self.since,
             code=(low, max(int(pcs.max()), self.tile.pc) + 4) if len(pcs) else (0, 0),
-            data_count=self.data_count,
+            data_count=data_count,
             workers=self.tile.active_workers,
         )
 

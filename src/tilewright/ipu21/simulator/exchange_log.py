@@ -22,7 +22,12 @@ def items_of(rows: NDArray[np.int64]) -> NDArray[np.void]:
 
 
 def joined(logs: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-    """Logs one after the other, as a copy: quicker than NumPy, which compares the names of records."""
+    """Logs one after the other, as a copy."""
     if any(log.dtype is not EXCHANGE_ITEM for log in logs):
         return np.concatenate(logs)
-    return np.frombuffer(bytearray().join(log.data for log in logs), EXCHANGE_ITEM)
+    return one_after_another(logs)
+
+
+def one_after_another(arrays: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
+    """Arrays of one record type as one: quicker than NumPy, which compares the names of records."""
+    return np.frombuffer(bytearray().join(array.data for array in arrays), arrays[0].dtype)

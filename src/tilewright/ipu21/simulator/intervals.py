@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tilewright.package.records import INTERVAL
 
 from .classes import TileClass
+from .exchange_log import one_after_another
 
 
 def intervals(classes: Iterable[TileClass]) -> NDArray[np.void]:
@@ -17,8 +18,8 @@ def intervals(classes: Iterable[TileClass]) -> NDArray[np.void]:
     groups = [group for group in classes if any(len(marks) for marks in group.marks)]
     if not groups:
         return np.zeros(0, INTERVAL)
-    parts = [marks for group in groups for marks in group.marks]
-    step, clock = (np.concatenate([marks[name] for marks in parts]) for name in ("step", "clock"))
+    marks = one_after_another([part for group in groups for part in group.marks])
+    step, clock = marks["step"], marks["clock"]
     counts = np.array([sum(map(len, group.marks)) for group in groups])
     last = np.cumsum(counts) - 1
     rows = np.zeros(len(step), INTERVAL)

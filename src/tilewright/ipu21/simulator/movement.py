@@ -105,10 +105,10 @@ def move_by_word(pieces: NDArray[np.void], words: Words) -> None:
             words[target[event]][write_index[event]] = flying[event]
 
 
-def stored_ranges(pieces: NDArray[np.void]) -> list[tuple[int, int, int]]:
-    """What the pieces write, as few (tile, address, bytes) as there are gaps between."""
+def stored_ranges(pieces: NDArray[np.void]) -> NDArray[np.int64]:
+    """What the pieces write, as few rows of tile, address and bytes as there are gaps between."""
     if not len(pieces):
-        return []
+        return np.zeros((0, 3), np.int64)
     begin, end = _ranges(pieces, "destination", "write_address")
     order = np.argsort(begin)
     begin, end = begin[order], np.maximum.accumulate(end[order])
@@ -116,7 +116,7 @@ def stored_ranges(pieces: NDArray[np.void]) -> list[tuple[int, int, int]]:
     last = np.append(first[1:], len(begin)) - 1
     size = end[last] - begin[first]
     address = begin[first] & ((1 << _SPAN) - 1)
-    return list(zip((begin[first] >> _SPAN).tolist(), address.tolist(), size.tolist(), strict=True))
+    return np.stack([begin[first] >> _SPAN, address, size], axis=1)
 
 
 def _ranges(pieces: NDArray[np.void], tile: str, address: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -28,20 +28,22 @@ class Phase:
     """Outcome of a phase.
 
     Attributes:
-        moves: its words. stored: words that each receiver got, as (tile, words).
-        ranges: memory that was written, as (tile, address, bytes).
+        moves: its words. receivers, words: tiles that got words, rising, and how many.
+        ranges: memory that was written, rows of tile, address, bytes.
         pointer_tile, pointer_value: the pointers it leaves.
     """
 
     moves: Moves
-    stored: list[tuple[int, int]]
-    ranges: list[tuple[int, int, int]]
+    receivers: NDArray[np.int64]
+    words: NDArray[np.int64]
+    ranges: NDArray[np.int64]
     pointer_tile: NDArray[np.int64]
     pointer_value: NDArray[np.int64]
 
     @property
     def nbytes(self) -> int:
-        return self.moves.plan.nbytes + self.moves.room.nbytes + 100 * (len(self.stored) + len(self.ranges))
+        arrays = (self.moves.plan, self.moves.room, self.receivers, self.words, self.ranges)
+        return sum(array.nbytes for array in arrays)
 
 
 class PhaseCache:
@@ -53,33 +55,33 @@ class PhaseCache:
         self.hits = 0
 
     def key(
-        self, classes: Sequence[TileClass], release: int, pointers: NDArray[np.int64], partition: int
+        self,
+        classes: Sequence[TileClass],
+        release: int,
+        pointers: NDArray[np.int64],
+        partition: int,
+        standing: NDArray[np.int64] | None = None,
     ) -> bytes | None:
         """What identifies the phase that is going on; None if the tiles do not log as the engine does.
 
-        `partition` changes whenever a class splits.
+        Args:
+            partition: changes whenever a class splits.
+            standing: program counter and active workers of each class, [2, classes], if they are known.
         """
         logs = [group.items for group in classes if len(group.items)]
         if any(log.dtype != EXCHANGE_ITEM for log in logs):
             return None
         items = joined(logs).view(np.int64).reshape(-1, _FIELDS)
         items[:, _CLOCK] -= release
-        heads = [
-            (
-                len(group.items),
-                group.mux,
-                group.mux_pair,
-                group.format,
-                group.active,
-                group.since - release,
-                group.tile.pc,
-                group.data_count,
-                group.tile.active_workers,
-            )
-            for group in classes
-        ]
+        # No field has more than 32 bits, relative to the phase.
+        items = items.astype(np.uint32)
+        if standing is None:
+            tiles = [group.tile for group in classes]
+            standing = np.array([[tile.pc for tile in tiles], [tile.active_workers for tile in tiles]])
+        begun = np.array([group.begun for group in classes], np.int64)
+        heads = [(len(group.items), group.active, group.since - release) for group in classes]
         digest = hashlib.sha256()
-        for array in (np.array([partition]), np.array(heads, np.int64), pointers, items):
+        for array in (np.array([partition]), np.array(heads, np.int64), begun, standing, pointers, items):
             digest.update(array.data)
         return digest.digest()
 

@@ -42,7 +42,7 @@ _PLAIN_STOPS = {
     for kind in (StopKind.SYNC, StopKind.WINDOW_CLOSED, StopKind.NEEDS_IDENTITY, StopKind.ENDED)
 }
 """Stops about which there is nothing more to say than the engine reports."""
-_CALL = forms_named("call")[0]
+CALL = forms_named("call")[0]
 _REGION0_WORDS = (REGION1_BASE - TILE_BASE) // 4
 _PAGE = 4096
 _FIRST_CAPACITY = 256
@@ -369,7 +369,7 @@ class Tile:
     def _word_is_call(self, address: int) -> bool:
         if not TILE_BASE <= address < REGION1_BASE or address & 3:
             return False
-        return (int(self._words[(address - TILE_BASE) >> 2]) & _CALL.mask) == _CALL.fixed
+        return (int(self._words[(address - TILE_BASE) >> 2]) & CALL.mask) == CALL.fixed
 
     def instruction_text(self, address: int) -> str:
         """The instruction at an address in vendor syntax, or empty if there is none."""

@@ -11,13 +11,14 @@ from typing import cast
 from .batch import run_tiles
 from .checks import Checks
 from .compile import engine
+from .crowd import Crowd
 from .engine import Engine
 from .stops import Stop
 from .tile import Tile
 
 _FEW = 16
 """Below this many tiles a second thread costs more than it brings."""
-_CHUNK = 64
+_CHUNK = 128
 """Tiles per call of the engine and thread, so that threads end together and an interrupt is noticed."""
 
 
@@ -61,6 +62,10 @@ class CompiledTiles:
     def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
         self._compile()
         return in_threads(cast("Sequence[Tile]", tiles), lambda chunk: self._run_chunk(chunk, budget))
+
+    def together(self, tiles: Sequence[Engine]) -> Crowd | None:
+        watching = self._checks.poison or self._checks.races
+        return None if watching else Crowd(cast("Sequence[Tile]", tiles))
 
     def _compile(self) -> None:
         """What tiles run on is compiled here, once, before any thread asks for it."""

@@ -1,4 +1,4 @@
-"""Many copies between memories in one native call."""
+"""Many copies between memories, or many ranges cleared, in one native call."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.meaning.arrays import Integers
-from ..pointers import words_at
+from ..pointers import marks_at, words_at
 from .ir import Builder
 from .lowering import Lowering
 from .native import FULL, compile_module
 from .sources import symbol
 
 COPY_FIELDS = 3
+CLEAR_FIELDS = 2
 
 
 def copy_all(plan: Integers, count: int) -> int:
@@ -31,21 +32,44 @@ def copy_all(plan: Integers, count: int) -> int:
     return 0
 
 
+def clear_all(plan: Integers, count: int) -> int:
+    """Clear ranges of 16-bit numbers, each: address of the first, how many."""
+    for index in range(count):
+        target = marks_at(plan[CLEAR_FIELDS * index])
+        for place in range(plan[CLEAR_FIELDS * index + 1]):
+            target[place] = 0
+    return 0
+
+
 @lru_cache(maxsize=1)
-def _native() -> tuple[Callable[[int, int], int], Any]:
-    """The compiled function, and what keeps it alive."""
+def _native() -> tuple[dict[Any, Callable[[int, int], int]], Any]:
+    """The compiled functions, and what keeps them alive."""
+    functions = (copy_all, clear_all)
 
     def source() -> str:
-        builder = Builder()
-        text = Lowering(builder, {}).define(copy_all, "")
-        return "\n".join([*builder.externals.values(), text])
+        parts: list[str] = []
+        externals: dict[str, str] = {}
+        for function in functions:
+            builder = Builder()
+            parts.append(Lowering(builder, {}).define(function, ""))
+            externals |= builder.externals
+        return "\n".join([*externals.values(), *parts])
 
     compiled, _ = compile_module("copies", source, FULL)
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-    return prototype(compiled.address(symbol(copy_all))), compiled
+    return {function: prototype(compiled.address(symbol(function))) for function in functions}, compiled
 
 
 def make_copies(plan: NDArray[np.int64]) -> None:
     """Make the copies of `plan` ([count, COPY_FIELDS], addresses of this process). Nothing is checked."""
+    _run(copy_all, plan)
+
+
+def clear_marks(plan: NDArray[np.int64]) -> None:
+    """Clear the ranges of 16-bit numbers of `plan` ([count, CLEAR_FIELDS]). Nothing is checked."""
+    _run(clear_all, plan)
+
+
+def _run(function: Callable[[Integers, int], int], plan: NDArray[np.int64]) -> None:
     rows = np.ascontiguousarray(plan, dtype=np.int64)
-    _native()[0](rows.ctypes.data, len(rows))
+    _native()[0][function](rows.ctypes.data, len(rows))

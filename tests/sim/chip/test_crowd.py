@@ -1,0 +1,136 @@
+"""Asking many tiles at once gives what asking each gives: results, cycles, barriers, memory, logs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tilewright as tw
+from tilewright import ops
+from tilewright.ipu21.isa.csrs import INCOMING_DCOUNT
+from tilewright.ipu21.simulator.checks import Checks
+from tilewright.ipu21.simulator.classes import BEGUN
+from tilewright.ipu21.simulator.crowd import Crowd
+from tilewright.ipu21.simulator.device import SimulatedDevice
+from tilewright.ipu21.simulator.single import prepare
+from tilewright.ipu21.simulator.stops import StopKind
+from tilewright.ipu21.simulator.tile import Tile
+from tilewright.ipu21.simulator.tiles import CompiledTiles
+from tilewright.ipu21.toolchain import assemble, link
+from tilewright.package.records import Package
+from tilewright.runtime.session import Session
+
+pytestmark = pytest.mark.sim
+
+TILES = 23
+GENERATOR = np.random.default_rng(5)
+W = (GENERATOR.standard_normal((48, 48)) / 7).astype(np.float32)
+ONE, ZERO = np.ones(48, np.float32), np.zeros(48, np.float32)
+
+
+def network(x: Any) -> dict[str, Any]:
+    """A loop, so that phases happen again, with reductions and rearrangements in it."""
+
+    def layer(y: Any) -> Any:
+        turned = ops.transpose(ops.gelu(y @ W), permutation=(1, 0))
+        return ops.layer_norm(y + ops.transpose(turned, permutation=(1, 0)), ONE, ZERO)
+
+    return {"y": ops.repeat(layer, 3, x)}
+
+
+def everything(package: Package, inputs: list[NDArray[np.float32]]) -> list[Any]:
+    with SimulatedDevice() as device, Session(device, package) as session:
+        found: list[Any] = []
+        for x in inputs:
+            found.append(session.run({"x": x})["y"].tobytes())
+            assert session.last_run is not None
+            found += [session.last_run.cycles, device.intervals().tobytes()]
+        chip = device.chip
+        found += [list(chip.barriers), [group.tile.clock for group in chip.classes]]
+        return [*found, [group.tile.memory.tobytes() for group in chip.classes]]
+
+
+def test_whole_runs_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tw.compile(tw.trace(network, x=tw.TensorType((40, 48))), tiles=TILES)
+    inputs = [GENERATOR.standard_normal((40, 48)).astype(np.float32) for _ in range(3)]
+    asked = []
+    together = CompiledTiles.together
+
+    def counted(self: CompiledTiles, tiles: Any) -> Crowd | None:
+        asked.append(len(tiles))
+        return together(self, tiles)
+
+    monkeypatch.setattr(CompiledTiles, "together", counted)
+    quick = everything(package, inputs)
+    assert max(asked) > TILES
+    monkeypatch.setattr(CompiledTiles, "together", lambda self, tiles: None)
+    assert quick == everything(package, inputs)
+
+
+def test_tiles_that_watch_for_more_are_asked_one_by_one() -> None:
+    for checks in (Checks(poison=True), Checks(races=True)):
+        engines = CompiledTiles(checks)
+        assert engines.together([engines.make(0)]) is None
+
+
+def tiles_at_sync(zone: int, following: str) -> list[Tile]:
+    source = f"""
+.section .text.f, "ax"
+.globl f
+.type f, @function
+.align 8
+f:
+    setzi $m0, 99
+    put $INCOMING_MUX, $m0
+    put $INCOMING_DCOUNT, $m0
+    sync {zone}
+    {following}
+    br $m10
+.align 8
+g:  br $m10
+"""
+    image = link([assemble(source)], roots=["f"])
+    tiles = [prepare(image, "f") for _ in range(3)]
+    for number, tile in enumerate(tiles):
+        tile.physical = 7 * number + 1
+        assert tile.run().kind is StopKind.SYNC
+    return tiles
+
+
+@pytest.mark.parametrize("zone", [3, 7])
+@pytest.mark.parametrize("following", ["nop", "call $m10, g"])
+def test_going_on_after_a_barrier(zone: int, following: str) -> None:
+    alone, many = tiles_at_sync(zone, following), tiles_at_sync(zone, following)
+    crowd = Crowd(many)
+    crowd.resume(np.array([0, 2]), 500)
+    for tile in (alone[0], alone[2]):
+        tile.resume(500)
+    for one, other in zip(alone, many, strict=True):
+        assert one.clock == other.clock
+    assert (alone[0].clock == 494) is (zone == 3 and following != "nop")
+
+
+def test_exchange_registers() -> None:
+    tiles = tiles_at_sync(3, "nop")
+    crowd = Crowd(tiles)
+    assert crowd.begun() == [[tile.csr(number) for number in BEGUN] for tile in tiles]
+    assert crowd.begun()[1][0] == 99
+    # Ids are 1, 8 and 15.
+    crowd.count_down(np.array([15, 1]), np.array([100, 3]), (1 << 17) - 1)
+    assert [tile.csr(INCOMING_DCOUNT) for tile in tiles] == [96, 99, (1 << 17) - 1]
+
+
+def test_stale_code_is_forgotten() -> None:
+    tiles = tiles_at_sync(7, "nop")
+    crowd = Crowd(tiles)
+    begin = tiles[0].pc - 16
+    decoded = [tile._decoded.copy() for tile in tiles]
+    assert decoded[1].any()
+    crowd.forget_code(np.array([8]), np.array([begin + 1]), np.array([7]))
+    tiles[0].invalidate(begin + 1, 7)
+    assert np.array_equal(tiles[0]._decoded, tiles[1]._decoded)
+    assert not np.array_equal(tiles[1]._decoded, decoded[1])
+    assert np.array_equal(tiles[2]._decoded, decoded[2])

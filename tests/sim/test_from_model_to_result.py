@@ -103,11 +103,11 @@ def test_a_product_of_two_inputs() -> None:
     assert tolerance.violation(found, arrays["a"] @ arrays["b"]) is None
 
 
+ONE = np.ones(4, np.float32)
+
+
 def test_everything_unsupported_is_listed_before_any_work() -> None:
-    graph = tw.trace(
-        lambda a, b: ops.layer_norm(ops.layer_norm(a, b, b), b, b),
-        a=tw.TensorType((4, 4)),
-        b=tw.TensorType((4,)),
-    )
-    with pytest.raises(UnsupportedError, match=r"test_from_model_to_result\.py:\d+"):
-        tw.compile(graph, tiles=4)
+    graph = tw.trace(lambda a: ops.softmax(ops.layer_norm(a, ONE, ONE)), a=tw.TensorType((4, 4)))
+    listed = r"layer_norm.*test_from_model_to_result\.py:\d+.*\n.*softmax.*test_from_model_to_result\.py:\d+"
+    with pytest.raises(UnsupportedError, match=listed):
+        tw.compile(graph, tiles=4, precision="float32")

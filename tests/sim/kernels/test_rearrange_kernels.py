@@ -8,6 +8,7 @@ from guarded_runs import guarded
 from kernel_runs import DATA, call, run, twice
 from numpy.typing import NDArray
 
+from tilewright.errors import UnsupportedError
 from tilewright.ipu21.kernels import KERNELS, permute, transpose
 from tilewright.ipu21.machine.memory import REGION1_BASE
 
@@ -107,6 +108,13 @@ def test_permutation(count: int, zeros: float) -> None:
         np.testing.assert_array_equal(outcome.array(out, expected), expected)
         more = outcome.cycles - permute.cycles(count)
         assert more == 0 if zeros == 0 else 0 <= more <= 6 * permute.MORE_SLOTS * -(-count // 12)
+
+
+def test_half_a_word_is_refused_as_it_cannot_be_stored() -> None:
+    """The machine stores whole words, so a kernel would leave out the last of an odd number of elements."""
+    places = {"out": DATA, "source": REGION1_BASE, "table": DATA + 0x4000}
+    with pytest.raises(UnsupportedError, match="count"):
+        KERNELS[permute.SYMBOL].contract.registers(**places, count=41)
 
 
 def test_large_source() -> None:

@@ -10,7 +10,7 @@ from mutation.mutant import Edit, File, Scope
 
 MAIN = ("brz", "brnz", "brneg", "brpos", "min", "max", "movz", "movnz", "sync 2")
 """Instructions of the main pipeline that guard. Loops (`brnzdec`, `rpt`) are work."""
-AUX = ("f16v4min", "f16v4max ", "uput $FP_CLR", "and64", "f16v4cmpgt")
+AUX = ("f16v4min", "f16v4max ", "f32v2min", "uput $FP_CLR", "and64", "f16v4cmpgt")
 """Of the auxiliary one."""
 _MAIN = re.compile("|".join(f"{re.escape(name)}\\b" for name in MAIN))
 _AUX = re.compile("|".join(re.escape(name) for name in AUX))

@@ -210,6 +210,18 @@ def test_any_place_that_is_accepted_will_do(symbol: str, rows: int) -> None:
     assert any(taken)
 
 
+@pytest.mark.parametrize("rows", [FEW, MANY])
+@pytest.mark.parametrize("symbol", [name for name, kernel in KERNELS.items() if kernel.way])
+def test_cycles_follow_from_the_way_that_the_addresses_lead_to(symbol: str, rows: int) -> None:
+    kernel, scalars = KERNELS[symbol], scalars_of(symbol, rows)
+    assert kernel.way is not None
+    for name, at in moved(symbol):
+        places = home(symbol) | {name: at}
+        if accepted(symbol, places, scalars):
+            expected = kernel.cycles(**scalars, **kernel.way({**places, **scalars}))
+            assert outcome(symbol, places, scalars).cycles == expected, (name, hex(at))
+
+
 @pytest.mark.parametrize("symbol", KERNELS)
 def test_no_operand_may_lie_at_an_odd_address_or_outside_memory(symbol: str) -> None:
     """The host writes whole 32-bit words, so nothing ever begins at an odd byte."""
@@ -281,6 +293,7 @@ def test_an_operand_may_be_another_one_only_where_that_is_said(symbol: str) -> N
 def test_a_stride_that_is_accepted_leads_to_no_fault(symbol: str) -> None:
     for rows in (FEW, MANY):
         scalars = scalars_of(symbol, rows)
+        scalars |= {"remote_count": 2} if "remote_count" in scalars else {}
         for name in (name for name in scalars if name.endswith("_stride")):
             for more in (1, 2, 4, 8, 16):
                 trial = scalars | {name: scalars[name] + more}

@@ -34,18 +34,27 @@ def arguments(remote: int, words: int, columns: int, spare: int) -> dict[str, in
     }
 
 
-def check(remote: int, words: int, columns: int, spare: int = 4, *, out: int = OUT, own: int = OWN) -> None:
+def check(
+    remote: int,
+    words: int,
+    columns: int,
+    spare: int = 4,
+    *,
+    out: int = OUT,
+    own: int = OWN,
+    others_at: int = REMOTE,
+) -> None:
     held, others = case(remote, words, columns, spare, seed=remote * 1000 + words * 10 + columns)
     scalars = arguments(remote, words, columns, spare)
     expected = reduce.reference(held[:, : 4 * words], others)
     outcome = run(
         "reduce_f16",
-        {"out": out, "own": own, "remote": REMOTE, **scalars},
-        [(own, held), (REMOTE, others)],
+        {"out": out, "own": own, "remote": others_at, **scalars},
+        [(own, held), (others_at, others)],
         [(out, expected.nbytes)],
     )
     np.testing.assert_array_equal(outcome.array(out, expected), expected)
-    wide = is_wide(own, REMOTE, words, scalars["own_stride"], scalars["remote_stride"])
+    wide = is_wide(own, others_at, words, scalars["own_stride"], scalars["remote_stride"])
     more = outcome.cycles - reduce.cycles(remote, words, columns, wide)
     assert more == 0 if wide or words * columns == 0 else 0 <= more <= 3
 
@@ -70,6 +79,11 @@ def test_awkward_shares(words: int, columns: int, remote: int) -> None:
 def test_reasons_to_take_the_plain_way(own: int, words: int, columns: int, spare: int) -> None:
     """Own partial outside interleaved memory; groups of an odd number of words."""
     check(2, words, columns, spare, own=own)
+
+
+def test_remote_partials_outside_interleaved_memory() -> None:
+    check(2, 8, 2, others_at=DATA + 0x10000)
+    check(2, 8, 2, others_at=REMOTE + 8)
 
 
 def test_contiguous_own_partial() -> None:

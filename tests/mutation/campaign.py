@@ -55,6 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", metavar="TEXT", action="append", help="only mutants whose name contains TEXT"
     )
+    parser.add_argument(
+        "--tests",
+        metavar="FILE",
+        action="append",
+        help="run only this file below tests; none is watched first",
+    )
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("--equivalent", action="store_true", help="also try those that equivalent.toml names")
     parser.add_argument(
@@ -85,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
     for name, subject in chosen.items():
         if mutants[name]:
             held = {} if options.equivalent else reasons
-            left, total = _subject(name, subject, mutants[name], held, trials)
+            left, total = _subject(name, subject, mutants[name], held, trials, options.tests)
             survivors += left
             totals.append(total)
     print("\n".join(totals))
@@ -107,15 +113,20 @@ def _check_reasons(reasons: dict[str, str]) -> None:
 
 
 def _subject(
-    name: str, subject: Subject, mutants: Sequence[Mutant], reasons: dict[str, str], trials: Trials
+    name: str,
+    subject: Subject,
+    mutants: Sequence[Mutant],
+    reasons: dict[str, str],
+    trials: Trials,
+    tests: Sequence[str] | None,
 ) -> tuple[list[Mutant], str]:
     """(mutants that survived, one line of counts)."""
-    touched = watched(subject.test_files(), trials)
+    touched = watched(subject.test_files(), trials) if tests is None else {}
     killed, survivors = 0, []
     started = time.monotonic()
     tried = [mutant for mutant in mutants if mutant.name not in reasons]
     for count, mutant in enumerate(tried, 1):
-        outcome = trials.run(mutant, selected(mutant, touched, subject.likely_for(mutant)))
+        outcome = trials.run(mutant, tests or selected(mutant, touched, subject.likely_for(mutant)))
         if outcome.verdict == "broken":
             raise UsageError(f"the tests could not be run: {outcome.by}", where=mutant.name)
         dead = outcome.verdict != HARMLESS

@@ -84,6 +84,12 @@ def test_causal(rows: int, panels: int) -> None:
         Case(rows, panels, 16 * panels, diagonal, p=SCORES).check()
 
 
+@pytest.mark.parametrize(("panels", "valid"), [(1, 16), (1, 9), (2, 32), (0, 0)])
+def test_no_rows_take_as_long_as_the_formula_says(panels: int, valid: int) -> None:
+    case = Case(0, panels, valid)
+    assert run(case.symbol, case.places | case.scalars, [], []).cycles == softmax.cycles(0, panels, valid)
+
+
 def test_large_scores_saturate() -> None:
     for scale in (3000, 30000):
         Case(13, 4, 61, scale=scale).check()

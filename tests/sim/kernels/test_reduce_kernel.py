@@ -7,7 +7,8 @@ import pytest
 from kernel_runs import DATA, call, halves, run, twice
 from numpy.typing import NDArray
 
-from tilewright.ipu21.kernels import reduce
+from tilewright.errors import UnsupportedError
+from tilewright.ipu21.kernels import KERNELS, reduce
 from tilewright.ipu21.kernels.reduce_source import UNROLLED, is_wide
 from tilewright.ipu21.machine.memory import REGION1_BASE
 
@@ -84,6 +85,16 @@ def test_reasons_to_take_the_plain_way(own: int, words: int, columns: int, spare
 def test_remote_partials_outside_interleaved_memory() -> None:
     check(2, 8, 2, others_at=DATA + 0x10000)
     check(2, 8, 2, others_at=REMOTE + 8)
+
+
+@pytest.mark.parametrize("name", ["own_stride", "remote_stride"])
+def test_strides_that_the_kernel_would_cut_to_whole_words_are_refused(name: str) -> None:
+    places, scalars = {"out": OUT, "own": OWN, "remote": REMOTE}, arguments(3, 8, 2, 4)
+    contract = KERNELS["reduce_f16"].contract
+    contract.registers(**places, **scalars)
+    for more in (1, 2, 4):
+        with pytest.raises(UnsupportedError, match=name):
+            contract.registers(**places, **scalars | {name: scalars[name] + more})
 
 
 def test_contiguous_own_partial() -> None:

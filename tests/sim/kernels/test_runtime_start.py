@@ -60,6 +60,7 @@ def test_start_of_a_computing_tile() -> None:
     to_barrier(tile, 3)
     tile.resume(1000)
     to_barrier(tile, 7)
+    assert tile.active_workers == 0, "nobody is still drawing seeds when the host is met"
     assert tile.csr(csrs.INCOMING_MUX) == 0x600
     tile.resume(5000)
     assert tile.run().kind == StopKind.ENDED

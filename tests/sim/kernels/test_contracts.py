@@ -291,11 +291,14 @@ def test_an_operand_may_be_another_one_only_where_that_is_said(symbol: str) -> N
 
 @pytest.mark.parametrize("symbol", KERNELS)
 def test_a_stride_that_is_accepted_leads_to_no_fault(symbol: str) -> None:
+    """Loads take whole 8-byte words; kernels that keep strides in words would cut off the rest in silence."""
     for rows in (FEW, MANY):
         scalars = scalars_of(symbol, rows)
         scalars |= {"remote_count": 2} if "remote_count" in scalars else {}
         for name in (name for name in scalars if name.endswith("_stride")):
-            for more in (1, 2, 4, 8, 16):
+            for more in (1, 2, 4):
+                assert not accepted(symbol, home(symbol), scalars | {name: scalars[name] + more})
+            for more in (8, 16):
                 trial = scalars | {name: scalars[name] + more}
                 if accepted(symbol, home(symbol), trial):
                     try:

@@ -13,7 +13,7 @@ from tilewright.ipu21.isa.meaning.registry import MEANINGS
 from tilewright.ipu21.kernels import KERNELS
 from tilewright.ipu21.kernels.kernel import Kernel
 from tilewright.ipu21.kernels.prologue import OPERATIONS, RETURN, Code, Reached, run_ahead
-from tilewright.ipu21.kernels.tail import tail_of
+from tilewright.ipu21.kernels.tail import Tail, tail_of
 from tilewright.ipu21.machine.timing import SUPERVISOR_LATENCY
 from tilewright.ipu21.simulator.single import STACK_TOP, prepare
 from tilewright.ipu21.simulator.stops import StopKind
@@ -156,3 +156,40 @@ def test_what_needs_the_tile_is_not_executed(text: str) -> None:
 def test_an_endless_prologue_ends() -> None:
     (group,) = run_text(".Lagain:\nbri .Lagain", {2: 1})
     assert group.stop is not None
+
+
+def tail(*lines: str) -> Tail:
+    """What `tail_of` says of a text."""
+    text = "\n".join(lines)
+    source = f'.section .text.f, "ax"\n.globl f\n.type f, @function\nf:\n{text}\n'
+    image = link([assemble(source, filename="f.S")], intervals=((0x4C000, 0x50000),), roots=["f"])
+    return tail_of(Code(image), image.symbols["f"])
+
+
+LAUNCH, WAIT, BACK = "runall $m9, $m11, 2", "sync 2", "br $m10"
+
+
+def test_a_launch_and_what_is_none() -> None:
+    for between in ([], ["add $m11, $m11, 16"], ["ld32 $m10, $m11, $mzero, 3"]):
+        found = tail(LAUNCH, *between, WAIT, BACK)
+        assert found.launch == (9, 11, 2) and found.live == {9, 11}
+    for lines in (
+        (WAIT, BACK),
+        ("add $m9, $m9, 4", LAUNCH, WAIT, BACK),
+        (LAUNCH, "st32 $m0, $m11, $mzero, 0", WAIT, BACK),
+        (LAUNCH, WAIT, WAIT, BACK),
+        (LAUNCH, BACK),
+    ):
+        assert tail(*lines).launch is None
+
+
+def test_registers_that_are_read_before_they_are_written_live() -> None:
+    found = tail("add $m3, $m4, $m5", "add $m4, $m3, 1", "st32 $m4, $m11, $mzero, 0", BACK)
+    assert found.live == {4, 5, 10, 11}
+    assert tail("brz $m0, .Lend", "mov $m1, $m2", ".Lend:", "add $m0, $m1, $m6", BACK).live == {
+        0,
+        1,
+        2,
+        6,
+        10,
+    }

@@ -179,6 +179,7 @@ def test_a_launch_and_what_is_none() -> None:
         (LAUNCH, "st32 $m0, $m11, $mzero, 0", WAIT, BACK),
         (LAUNCH, WAIT, WAIT, BACK),
         (LAUNCH, BACK),
+        ("add $m0, $m0, 4", WAIT, BACK),
     ):
         assert tail(*lines).launch is None
 

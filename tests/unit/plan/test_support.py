@@ -71,16 +71,15 @@ def test_what_only_float16_can_do_is_refused_in_float32(
     assert reason in found
 
 
-def test_all_faults_are_listed_with_the_operands_that_are_no_constants() -> None:
+def test_all_faults_are_listed_at_once() -> None:
     def network(x: Any, gain: Any) -> Any:
         y = ops.layer_norm(x, gain, ROW, epsilon=1e-5)
         y = ops.repeat(lambda z, w: z @ w, 4, y, ops.softmax(np.ones((4, 8, 8), np.float32) + gain))
         return ops.gelu(ops.layer_norm(y, ROW, ROW, epsilon=1e-5))
 
-    first, second, third = faults(traced(network, x=(4, 8), gain=(8,)), operators=OPERATORS - {"gelu"})
-    assert "layer_norm" in first and first.endswith(": gain is no constant")
-    assert "repeat" in second and "walks through" in second and "no constant" in second
-    assert "gelu" in third and third.endswith("no plan for this operator")
+    first, second = faults(traced(network, x=(4, 8), gain=(8,)), operators=OPERATORS - {"gelu"})
+    assert "repeat" in first and "walks through" in first and "no constant" in first
+    assert "gelu" in second and second.endswith("no plan for this operator")
 
 
 def test_a_loop_inside_a_loop_is_refused() -> None:

@@ -13,7 +13,9 @@ from tilewright.ipu21.fabric.items import MUX, POINTER, SEND, row_items
 from tilewright.ipu21.fabric.parse import parse_row
 from tilewright.ipu21.fabric.rows import compose_row
 from tilewright.ipu21.fabric.schedule import schedule
+from tilewright.ipu21.fabric.trace import Send, TileTrace
 from tilewright.ipu21.fabric.verify import Conflict, verify
+from tilewright.ipu21.fabric.verify import _controls as send_conflicts
 from tilewright.ipu21.machine import topology
 
 pytestmark = pytest.mark.unit
@@ -177,6 +179,23 @@ def test_addresses_outside_memory(phase: Phase) -> None:
     found = judged(rows)
     assert "address" in kinds(found, 0)
     assert "address" in kinds(found, 9)
+
+
+@pytest.mark.parametrize(
+    ("sends", "found"),
+    [
+        ([Send(10, 5, S, 1), Send(15, 5, S, 1)], []),
+        ([Send(10, 5, S, 1), Send(14, 5, S, 1)], [("control", 14)]),
+        ([Send(10, 5, S + 2, 1)], [("address", 10)]),
+        ([Send(10, 5, S + 4, 1)], []),
+        ([Send(10, 5, S + 4, 5)], [("address", 10)]),
+    ],
+)
+def test_sends_that_overlap_and_items_that_are_not_aligned(
+    sends: list[Send], found: list[tuple[str, int]]
+) -> None:
+    conflicts = send_conflicts(7, TileTrace(100, sends))
+    assert [(conflict.kind, conflict.event) for conflict in conflicts] == found
 
 
 def test_word_that_is_no_instruction(phase: Phase) -> None:

@@ -188,7 +188,9 @@ def compile_cached(
     package = compile_graph(graph, tiles=tiles, check=check, progress=progress, **further)  # type: ignore[arg-type]  # names and types are the callee's to check
     if cache is None:
         return Compiled(package)
-    data = write_package(package)
+    from ..package.wire import to_message
+
+    data = to_message(package)  # the compiler has just checked it, and nobody has had it since
     cache.put(key, data)
     return Compiled(package, key, False, data)
 

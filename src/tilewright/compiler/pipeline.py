@@ -29,7 +29,7 @@ def compile_graph(
     stochastic_rounding: bool = False,
     progress: Progress | None = None,
 ) -> Package:
-    """Compile a graph into a package for one chip.
+    """Compile a graph into a package for one chip, which keeps every rule of `validate`.
 
     Args:
         graph: what to compute.

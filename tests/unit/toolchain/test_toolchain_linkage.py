@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.errors import LinkError, ObjectError
-from tilewright.ipu21.toolchain import ObjectFile, assemble, disassemble, link
+from tilewright.errors import AssemblyError, LinkError, ObjectError
+from tilewright.ipu21.toolchain import AssemblyFaults, ObjectFile, assemble, disassemble, link
 from tilewright.ipu21.toolchain.objects import ObjectSymbol
 
 pytestmark = pytest.mark.unit
@@ -141,3 +141,11 @@ def test_sizes_that_change_what_they_measure() -> None:
     text = ".data\n" + "".join(f".uleb128 e{n}-s{n}\ns{n}: .zero {125 + n % 4}\ne{n}:\n" for n in range(8))
     data = assemble(text + ".uleb128 end-s0\nend:\n").section(".data").data
     assert data[:1] == b"\x7d" and len(data) == sum(126 + n % 4 + (n % 4 == 3) for n in range(8)) + 2
+
+
+def test_sizes_that_never_settle_are_refused() -> None:
+    text = ".data 1\nend: .byte 0\n.data\nstart: .space end - start + 1\n"
+    with pytest.raises(AssemblyError, match="still change after 20 readings"):
+        assemble(text)
+    with pytest.raises(AssemblyFaults, match="no instruction or macro `foo`"):
+        assemble(text + "foo\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,17 +59,15 @@ class _Bundle:
 class Assembler:
     """State of one assembly. Use `assemble`."""
 
-    def __init__(
-        self, source: str, sources: Sources, defines: Mapping[str, int], layout: Layout | None = None
-    ) -> None:
+    def __init__(self, source: str, sources: Sources, defines: Mapping[str, int], layout: Layout) -> None:
         self.sources = sources
-        self.layout = layout or Layout()
+        self.layout = layout
         self.symbols = SymbolTable(sources.where)
         self.sections: dict[str, Section] = {}
         self.section = self.named_section(".text")
         self.previous: tuple[Section, int] | None = None
         self.section_stack: list[tuple[tuple[Section, int], tuple[Section, int] | None]] = []
-        self.emitter = Emitter(where=sources.where, layout=self.layout)
+        self.emitter = Emitter(sources.where, self.layout)
         self.conditions = Conditions()
         self.files: dict[int, str] = {}
         self.macros: dict[str, Macro] = {}
@@ -450,23 +449,21 @@ def assemble(
             preprocessed = from_marked(source, filename) if is_marked(source) else Preprocessed(source, ())
     numbers = {name: value for name, value in values.items() if isinstance(value, int)}
     layout = Layout()
-    while True:
+    for read in range(1, MAXIMUM_READS + 1):
         sources = Sources(preprocessed.text, filename, preprocessed.origins, folders)
         sources.warnings += preprocessed.warnings
-        found = layout.copy()
+        found = deepcopy(layout)
         try:
             item = Assembler(preprocessed.text, sources, numbers, found).run()
         except AssemblyFaults:
-            if found == layout or found.reads >= MAXIMUM_READS:
+            if found == layout or read == MAXIMUM_READS:
                 raise
         else:
             if found == layout:
                 return item
-            if found.reads >= MAXIMUM_READS:
-                raise AssemblyError(
-                    f"the sizes of its parts depend on each other: they still change after {MAXIMUM_READS}"
-                    " readings",
-                    where=filename,
-                    hint="is a size computed from what it moves?",
-                )
         layout = found
+    raise AssemblyError(
+        f"the sizes of its parts depend on each other: they still change after {MAXIMUM_READS} readings",
+        where=filename,
+        hint="is a size computed from what it moves?",
+    )

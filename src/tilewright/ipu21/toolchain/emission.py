@@ -101,8 +101,8 @@ class Emitter:
     found what was placed. `where` puts a line number into words.
     """
 
-    where: Callable[[int], str] = "line {}".format
-    layout: Layout = field(default_factory=Layout)
+    where: Callable[[int], str]
+    layout: Layout
     mode: str | None = None
     allow_optimizations: bool = False
     code_fixups: list[CodeFixup] = field(default_factory=list)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, field
 
 MAXIMUM_READS = 20
@@ -19,8 +18,3 @@ class Layout:
 
     starts: dict[str, dict[int, int]] = field(default_factory=dict)
     lengths: list[int] = field(default_factory=list)
-    reads: int = field(default=0, compare=False)
-
-    def copy(self) -> Layout:
-        """The same for the next reading."""
-        return Layout(deepcopy(self.starts), list(self.lengths), self.reads + 1)

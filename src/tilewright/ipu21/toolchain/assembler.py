@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from ...errors import AssemblyError
 from .conditions import Conditions
 from .control import BRANCHES, COLLECTORS, CONDITIONS, call_macro, run_control
 from .diagnostics import AssemblyFaults, SourceFault, did_you_mean
 from .directives import Arguments, run_directive
-from .emission import Emitter
+from .emission import CodeFixup, DataFixup, Emitter, NumberFixup, RelocationRequest, RepeatBody
 from .expressions import Address, ExpressionParser, Value, evaluate
 from .instructions import Instruction, load_constant, read_instruction
 from .layout import MAXIMUM_READS, Layout
@@ -34,6 +35,7 @@ from .symbols import MAXIMUM_SECTION_BYTES, Section, Symbol, SymbolTable
 CONTROL_WORDS = frozenset(
     (*CONDITIONS, *BRANCHES, *COLLECTORS, ".endm", ".endmacro", ".endr", ".exitm", ".purgem")
 )
+_Settled = TypeVar("_Settled", CodeFixup, DataFixup, NumberFixup, RelocationRequest, RepeatBody)
 _HEAD = re.compile(r"\s*([A-Za-z_.$][\w.$]*|\d+)\s*(:|=(?!=))?")
 
 
@@ -385,31 +387,19 @@ class Assembler:
             self.sources.report(
                 SourceFault("this bundle is not closed", hint="add `}`"), self._bundle.statement
             )
-        for code in emitter.code_fixups:
+        self._each(emitter.code_fixups, settle_code)
+        self._each(emitter.data_fixups, settle_data)
+        self._each(emitter.number_fixups, settle_number)
+        self._each(emitter.requests, settle_request)
+        self._each(emitter.repeats, check_repeat)
+
+    def _each(self, items: Sequence[_Settled], settle: Callable[[Emitter, _Settled], None]) -> None:
+        """Settle what is of one kind; each fault is told of the statement it came from."""
+        for item in items:
             try:
-                settle_code(emitter, code)
+                settle(self.emitter, item)
             except SourceFault as fault:
-                self.sources.report(fault, code.statement)
-        for data in emitter.data_fixups:
-            try:
-                settle_data(emitter, data)
-            except SourceFault as fault:
-                self.sources.report(SourceFault(fault.message, data.place, hint=fault.hint), data.statement)
-        for number in emitter.number_fixups:
-            try:
-                settle_number(emitter, number)
-            except SourceFault as fault:
-                self.sources.report(fault, number.statement)
-        for request in emitter.requests:
-            try:
-                settle_request(emitter, request)
-            except SourceFault as fault:
-                self.sources.report(fault, request.statement)
-        for body in emitter.repeats:
-            try:
-                check_repeat(emitter, body)
-            except SourceFault as fault:
-                self.sources.report(fault, body.statement)
+                self.sources.report(fault, item.statement)
 
 
 def assemble(

@@ -35,8 +35,11 @@ def settle_code(emitter: Emitter, fixup: CodeFixup) -> None:
 
 
 def settle_data(emitter: Emitter, fixup: DataFixup) -> None:
-    """Patch a data item whose value was open. Raises SourceFault."""
-    value = evaluate(fixup.value)
+    """Patch a data item whose value was open. Raises SourceFault, about the item's place."""
+    try:
+        value = evaluate(fixup.value)
+    except SourceFault as fault:
+        raise SourceFault(fault.message, fixup.place, hint=fault.hint) from None
     if isinstance(value, int):
         data = pack(value, fixup.size, fixup.place)
         fixup.section.data[fixup.offset : fixup.offset + fixup.size] = data

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..isa.csrs import csr_number, weight_number
+from ..isa.csrs import CSRS, csr_number, weight_number
 from ..isa.enums import constant
-from ..isa.registers import parse_register
+from ..isa.registers import ALIASES, parse_register
 from .diagnostics import SourceFault, did_you_mean
 from .expressions import Address, Value
 from .preprocess import public_constants
@@ -67,9 +67,6 @@ class Scope:
         weight = _WEIGHT.match(name)
         if weight and int(weight.group(1)) < 16 and int(weight.group(2)) < 4:
             return weight_number(int(weight.group(1)), int(weight.group(2)))
-        from ..isa.csrs import CSRS
-        from ..isa.registers import ALIASES
-
         if parse_register(name) is not None:
             raise SourceFault(f"{name} is a register; a number is needed here", offset)
         known = [f"${item.name}" for item in CSRS] + list(ALIASES)

@@ -14,10 +14,10 @@ from typing import cast
 from tilewright.ipu21.isa.build import trap
 from tilewright.ipu21.machine.memory import TILE_BASE
 from tilewright.ipu21.simulator.batch import run_tiles
-from tilewright.ipu21.simulator.crowd import Crowd
 from tilewright.ipu21.simulator.engine import Engine, Engines
 from tilewright.ipu21.simulator.stops import ExceptionKind, Stop, StopKind
 from tilewright.ipu21.simulator.tile import Tile
+from tilewright.ipu21.simulator.together import TileByTile, Together
 
 _TRAP = trap(0)
 _TRAPPED = (ExceptionKind.BREAKPOINT0, ExceptionKind.IN_REPEAT)
@@ -82,9 +82,9 @@ class PausingTiles:
             self._held = kept
         return [self._stops.get(tile) or _nothing_left(tile) for tile in mine]
 
-    def together(self, tiles: Sequence[Engine]) -> Crowd | None:
+    def together(self, tiles: Sequence[Engine]) -> Together:
         """Tiles that a debugger may look at and change at any time are asked one by one."""
-        return None
+        return TileByTile(tiles)
 
     def deliver(self, tile: Tile, stop: Stop) -> None:
         """While paused: stepping has brought a held tile to a stop that the chip has to act upon."""

@@ -19,6 +19,7 @@ from tilewright.ipu21.simulator.single import prepare
 from tilewright.ipu21.simulator.stops import StopKind
 from tilewright.ipu21.simulator.tile import Tile
 from tilewright.ipu21.simulator.tiles import CompiledTiles
+from tilewright.ipu21.simulator.together import TileByTile, Together
 from tilewright.ipu21.toolchain import assemble, link
 from tilewright.package.records import Package
 from tilewright.runtime.session import Session
@@ -59,21 +60,23 @@ def test_whole_runs_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     together = CompiledTiles.together
 
-    def counted(self: CompiledTiles, tiles: Any) -> Crowd | None:
+    def counted(self: CompiledTiles, tiles: Any) -> Together:
+        found = together(self, tiles)
+        assert isinstance(found, Crowd)
         asked.append(len(tiles))
-        return together(self, tiles)
+        return found
 
     monkeypatch.setattr(CompiledTiles, "together", counted)
     quick = everything(package, inputs)
     assert max(asked) > TILES
-    monkeypatch.setattr(CompiledTiles, "together", lambda self, tiles: None)
+    monkeypatch.setattr(CompiledTiles, "together", lambda self, tiles: TileByTile(tiles))
     assert quick == everything(package, inputs)
 
 
 def test_tiles_that_watch_for_more_are_asked_one_by_one() -> None:
     for checks in (Checks(poison=True), Checks(races=True)):
         engines = CompiledTiles(checks)
-        assert engines.together([engines.make(0)]) is None
+        assert isinstance(engines.together([engines.make(0)]), TileByTile)
 
 
 def tiles_at_sync(zone: int, following: str) -> list[Tile]:
@@ -119,7 +122,7 @@ def test_exchange_registers() -> None:
     assert crowd.begun() == [[tile.csr(number) for number in BEGUN] for tile in tiles]
     assert crowd.begun()[1][0] == 99
     # Ids are 1, 8 and 15.
-    crowd.count_down(np.array([15, 1]), np.array([100, 3]), (1 << 17) - 1)
+    crowd.count_down(np.array([15, 1]), np.array([100, 3]))
     assert [tile.csr(INCOMING_DCOUNT) for tile in tiles] == [96, 99, (1 << 17) - 1]
 
 
@@ -129,7 +132,7 @@ def test_stale_code_is_forgotten() -> None:
     begin = tiles[0].pc - 16
     decoded = [tile._decoded.copy() for tile in tiles]
     assert decoded[1].any()
-    crowd.forget_code(np.array([8]), np.array([begin + 1]), np.array([7]))
+    crowd.invalidate(np.array([8]), np.array([begin + 1]), np.array([7]))
     tiles[0].invalidate(begin + 1, 7)
     assert np.array_equal(tiles[0]._decoded, tiles[1]._decoded)
     assert not np.array_equal(tiles[1]._decoded, decoded[1])

@@ -9,7 +9,7 @@ meet only there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +33,6 @@ from .barrier import (
     deadlock,
 )
 from .classes import NO_ITEMS, State, TileClass, load_classes, split, word_at, word_table
-from .crowd import Crowd
 from .doubts import warn_of_rounding_down
 from .engine import Engines
 from .exchange_log import SEND, joined
@@ -45,16 +44,13 @@ from .phase_cache import Phase, PhaseCache
 from .sent_words import check_sent
 from .stops import Stop, StopKind, context_name
 from .symbols import Symbols
+from .together import Together
 from .traffic import DIRECTIONS, IDS, collect
 
-_COUNT_MASK = (1 << 17) - 1
-"""INCOMING_DCOUNT has 17 bits."""
 RUN_BUDGET = 1_000_000
 """Instructions a tile may issue before the chip looks up, so that it can be interrupted."""
 BARRIERS_KEPT = 4096
 """Length of the record of the latest barriers."""
-_EXCUSES = ("sans", "sans_clock")
-_USUAL_STOPS = (StopKind.SYNC, StopKind.WINDOW_CLOSED)
 
 
 @dataclass(frozen=True)
@@ -111,8 +107,8 @@ class Chip:
         self._pointers = np.zeros(IDS, np.int64)
         self._phases = PhaseCache()
         self._partition = 0
-        self._crowd: Crowd | None = None
-        self._crowd_partition = -1
+        self._all: Together | None = None
+        self._all_partition = 0
         self._phase_release: int | None = None
         self._failed: SimulationError | None = None
 
@@ -166,13 +162,11 @@ class Chip:
 
     def _step(self) -> bool:
         """Does the next thing that can be done; False if there is none."""
-        running = [group for group in self.classes if group.state is State.RUNNABLE]
-        if running:
+        places = [place for place, group in enumerate(self.classes) if group.state is State.RUNNABLE]
+        if places:
+            running = [self.classes[place] for place in places]
             stops = self._engines.run([group.tile for group in running], RUN_BUDGET)
-            crowd = self._together() if len(running) >= len(self.classes) // 8 else None
-            if crowd is not None and all(stop.kind in _USUAL_STOPS for stop in stops):
-                self._many_stopped(crowd, running, stops)
-                return True
+            self._take_notes(np.array(places))
             for group, stop in zip(running, stops, strict=True):
                 self._stopped(group, stop)
             return True
@@ -183,53 +177,33 @@ class Chip:
             return True
         return self._barrier()
 
-    def _together(self) -> Crowd | None:
-        """The tiles of all classes at once; None while single tiles are looked at closely."""
-        if self.recording:
-            return None
-        if self._crowd_partition != self._partition:
-            self._crowd_partition = self._partition
-            self._crowd = self._engines.together([group.tile for group in self.classes])
-        return self._crowd
+    def _together(self) -> Together:
+        """The tiles of all classes."""
+        if self._all is None or self._all_partition != self._partition:
+            self._all_partition = self._partition
+            self._all = self._engines.together([group.tile for group in self.classes])
+        return self._all
 
-    def _many_stopped(self, crowd: Crowd, running: Sequence[TileClass], stops: Sequence[Stop]) -> None:
-        """As `_stopped` for all classes that ran, at stops that split none."""
-        marks, counts = crowd.take_marks()
-        for group, part in _parts(self.classes, marks, counts):
-            group.marks.append(part)
-        if crowd.doubtful():
+    def _take_notes(self, places: NDArray[np.int64]) -> None:
+        """What the tiles of these classes have marked and logged while they ran."""
+        tiles = self._together()
+        for place, marks in tiles.take_marks(places):
+            self.classes[place].marks.append(marks)
+        if tiles.doubtful(places):
             warn_of_rounding_down()
-        log, counts = crowd.take_logs()
-        for group, part in _parts(self.classes, log, counts):
-            self._logged(group, part)
-        for group, stop in zip(running, stops, strict=True):
-            group.spent = 0
-            if stop.kind is StopKind.WINDOW_CLOSED:
-                group.state, group.since = State.CLOSED, stop.clock
+        for place, log in tiles.take_logs(places):
+            group = self.classes[place]
+            if group.active:
+                group.items = joined([group.items, log]) if len(group.items) else log
             else:
-                self._sync(group, stop)
-
-    def _logged(self, group: TileClass, log: NDArray[np.void]) -> None:
-        if group.active:
-            group.items = joined([group.items, log]) if len(group.items) else log
-        else:
-            sent = log[(log["kind"] == SEND) & ((log["control"] & DIRECTIONS) != 0)]
-            group.sends = np.concatenate([group.sends, sent]) if len(group.sends) else sent
+                sent = log[(log["kind"] == SEND) & ((log["control"] & DIRECTIONS) != 0)]
+                group.sends = np.concatenate([group.sends, sent]) if len(group.sends) else sent
 
     def _stopped(self, group: TileClass, stop: Stop) -> None:
-        """Takes what a tile has logged, and acts on its stop."""
-        if group.watched:
-            marks = group.tile.take_marks()
-            if len(marks):
-                group.marks.append(marks)
-            if self.recording:
-                note_stop(group, stop.kind, stop.clock, self._phase_release)
-        if group.tile.doubts:
-            warn_of_rounding_down()
-        log, spent = group.tile.take_log(), group.spent
-        if len(log):
-            self._logged(group, log)
-        kind = stop.kind
+        """Acts on a tile's stop."""
+        if self.recording and group.watched:
+            note_stop(group, stop.kind, stop.clock, self._phase_release)
+        kind, spent = stop.kind, group.spent
         group.spent = 0
         if kind is StopKind.SYNC:
             self._sync(group, stop)
@@ -278,9 +252,12 @@ class Chip:
         group.state, group.since = State.ENDED, stop.clock
 
     def _go(self, group: TileClass, clock: int) -> None:
+        self._released(group, clock)
+        group.tile.resume(clock)
+
+    def _released(self, group: TileClass, clock: int) -> None:
         if self.recording and group.watched:
             note_release(group, clock)
-        group.tile.resume(clock)
         group.state = State.RUNNABLE
 
     # The exchange -----------------------------------------------------------------------------------------
@@ -309,8 +286,7 @@ class Chip:
         keeping = not (self.recording or self._phase_checks.unwritten)
         key = None
         if keeping:
-            crowd = self._together()
-            standing = crowd.pcs_and_workers() if crowd is not None else None
+            standing = self._together().pcs_and_workers()
             key = self._phases.key(self.classes, release, self._pointers, self._partition, standing)
         phase = self._phases.get(key)
         if phase is not None:
@@ -347,17 +323,9 @@ class Chip:
     def _apply(self, phase: Phase) -> None:
         """What a phase leaves behind, its words having been moved."""
         self._pointers[phase.pointer_tile] = phase.pointer_value
-        crowd = self._together()
-        if crowd is not None:
-            crowd.count_down(phase.receivers, phase.words, _COUNT_MASK)
-            crowd.forget_code(*phase.ranges.T)
-            return
-        alone = {group.first: group.tile for group in self.classes}
-        for physical, words in zip(phase.receivers.tolist(), phase.words.tolist(), strict=True):
-            count = alone[physical].csr(INCOMING_DCOUNT) - words
-            alone[physical].set_csr(INCOMING_DCOUNT, count & _COUNT_MASK)
-        for physical, address, size in phase.ranges.tolist():
-            alone[physical].invalidate(address, size)
+        tiles = self._together()
+        tiles.count_down(phase.receivers, phase.words)
+        tiles.invalidate(*phase.ranges.T)
 
     def _separate(self, tiles: NDArray[np.int64]) -> None:
         """Gives each of these tiles a class of its own."""
@@ -412,11 +380,8 @@ class Chip:
     def _barrier(self) -> bool:
         """Completes the barrier that all are ready for; False if the host must act or all have ended."""
         standings: list[Standing] = []
-        crowd = self._together()
-        if crowd is not None:
-            sans, clocks = (column.tolist() for column in crowd.standing())
-        else:
-            sans, clocks = ([getattr(group.tile, name) for group in self.classes] for name in _EXCUSES)
+        tiles = self._together()
+        sans, clocks = tiles.excused()
         done = self._usual_barrier(sans, clocks)
         if done is None or self.recording:
             standings = [group.standing() for group in self.classes]
@@ -445,17 +410,12 @@ class Chip:
                 self.port.enter(done.owners)
         else:
             self._phase_release = done.release
-            begun = crowd.begun() if crowd is not None else [None] * len(self.classes)
-            for group, count, registers in zip(self.classes, sans, begun, strict=True):
-                group.begin_phase(group.state is State.ARRIVED and count == 0, registers)
-        going = [index for index, count in enumerate(sans) if count == 0]
-        if crowd is not None:
-            crowd.resume(np.array(going, np.int64), done.release)
-            for index in going:
-                self.classes[index].state = State.RUNNABLE
-        else:
-            for index in going:
-                self._go(self.classes[index], done.release)
+            for group, count, begun in zip(self.classes, sans, tiles.begun(), strict=True):
+                group.begin_phase(group.state is State.ARRIVED and count == 0, begun)
+        going = [place for place, count in enumerate(sans) if count == 0]
+        for place in going:
+            self._released(self.classes[place], done.release)
+        tiles.resume(np.array(going, np.int64), done.release)
         for group, count in zip(self.classes, sans, strict=True):
             if count:
                 self._pass_excused(group, done)
@@ -502,14 +462,3 @@ class Chip:
                 group.state = State.HELD
             else:
                 self._go(group, group.resume_at)
-
-
-def _parts(
-    classes: Sequence[TileClass], rows: NDArray[np.void], counts: Sequence[int]
-) -> Iterator[tuple[TileClass, NDArray[np.void]]]:
-    """The classes that have rows, each with its own."""
-    end = 0
-    for group, count in zip(classes, counts, strict=True):
-        end += count
-        if count:
-            yield group, rows[end - count : end]

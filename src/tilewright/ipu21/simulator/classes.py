@@ -48,7 +48,7 @@ class TileClass:
     Attributes:
         zone, since: zone and issue cycle of the latest `sync` or end.
         active: takes part in the exchange phase that is going on.
-        begun: INCOMING_MUX, INCOMING_MUXPAIR, INCOMING_FORMAT and INCOMING_DCOUNT when that phase began.
+        begun: the registers `BEGUN` when that phase began.
         items: log of that phase. sends: sends outside phases, not yet served.
         marks: profile marks so far, (step, clock) arrays in order. watched: whether there are any to come.
         activity, spans: what `activity` has noted: (kind, detail, begin, end), and worker runs.
@@ -99,10 +99,9 @@ class TileClass:
             return f"wait in `sync 0`{at} for {tile.csr(INCOMING_DCOUNT)} more words"
         return str(self.state.value)
 
-    def begin_phase(self, active: bool, begun: Sequence[int] | None = None) -> None:
-        """Keeps what the phase about to begin finds in the exchange registers, `begun` if that is known."""
-        self.active, self.items = active, NO_ITEMS
-        self.begun = begun or [self.tile.csr(number) for number in BEGUN]
+    def begin_phase(self, active: bool, begun: Sequence[int]) -> None:
+        """A phase begins with these values of `BEGUN`."""
+        self.active, self.begun, self.items = active, begun, NO_ITEMS
 
     def party(self) -> Party:
         """The members' part in the phase that is going on."""

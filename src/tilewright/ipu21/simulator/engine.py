@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .stops import Stop
 
 if TYPE_CHECKING:
-    from .crowd import Crowd
+    from .together import Together
 
 
 class Engine(Protocol):
@@ -90,6 +90,5 @@ class Engines(Protocol):
     def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
         """Runs each tile to its next stop, or for `budget` instructions; one stop per tile, in order."""
 
-    def together(self, tiles: Sequence[Engine]) -> Crowd | None:
-        """Quicker access to many tiles at once, for those that watch for nothing but their own accesses; None
-        if there is none."""
+    def together(self, tiles: Sequence[Engine]) -> Together:
+        """What is done with all of these tiles between two runs."""

@@ -60,13 +60,13 @@ class PhaseCache:
         release: int,
         pointers: NDArray[np.int64],
         partition: int,
-        standing: NDArray[np.int64] | None = None,
+        standing: NDArray[np.int64],
     ) -> bytes | None:
         """What identifies the phase that is going on; None if the tiles do not log as the engine does.
 
         Args:
             partition: changes whenever a class splits.
-            standing: program counter and active workers of each class, [2, classes], if they are known.
+            standing: program counter and active workers of each class, [2, classes].
         """
         logs = [group.items for group in classes if len(group.items)]
         if any(log.dtype != EXCHANGE_ITEM for log in logs):
@@ -75,9 +75,6 @@ class PhaseCache:
         items[:, _CLOCK] -= release
         # No field has more than 32 bits, relative to the phase.
         items = items.astype(np.uint32)
-        if standing is None:
-            tiles = [group.tile for group in classes]
-            standing = np.array([[tile.pc for tile in tiles], [tile.active_workers for tile in tiles]])
         begun = np.array([group.begun for group in classes], np.int64)
         heads = [(len(group.items), group.active, group.since - release) for group in classes]
         digest = hashlib.sha256()

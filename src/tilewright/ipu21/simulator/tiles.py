@@ -15,6 +15,7 @@ from .crowd import Crowd
 from .engine import Engine
 from .stops import Stop
 from .tile import Tile
+from .together import TileByTile, Together
 
 _FEW = 16
 """Below this many tiles a second thread costs more than it brings."""
@@ -63,9 +64,9 @@ class CompiledTiles:
         self._compile()
         return in_threads(cast("Sequence[Tile]", tiles), lambda chunk: self._run_chunk(chunk, budget))
 
-    def together(self, tiles: Sequence[Engine]) -> Crowd | None:
+    def together(self, tiles: Sequence[Engine]) -> Together:
         watching = self._checks.poison or self._checks.races
-        return None if watching else Crowd(cast("Sequence[Tile]", tiles))
+        return TileByTile(tiles) if watching else Crowd(cast("Sequence[Tile]", tiles))
 
     def _compile(self) -> None:
         """What tiles run on is compiled here, once, before any thread asks for it."""

@@ -65,9 +65,16 @@ def make_copies(plan: NDArray[np.int64]) -> None:
     _run(copy_all, plan)
 
 
-def clear_marks(plan: NDArray[np.int64]) -> None:
-    """Clear the ranges of 16-bit numbers of `plan` ([count, CLEAR_FIELDS]). Nothing is checked."""
-    _run(clear_all, plan)
+def copy_words(
+    targets: NDArray[np.int64], sources: NDArray[np.int64], words: NDArray[np.int64] | int
+) -> None:
+    """Copy so many 32-bit words from each address to each. Nothing is checked."""
+    _run(copy_all, np.stack(np.broadcast_arrays(targets, sources, words), axis=1))
+
+
+def clear_marks(addresses: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+    """Clear so many 16-bit numbers at each address. Nothing is checked."""
+    _run(clear_all, np.stack([addresses, counts], axis=1))
 
 
 def _run(function: Callable[[Integers, int], int], plan: NDArray[np.int64]) -> None:

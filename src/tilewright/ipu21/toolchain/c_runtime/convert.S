@@ -56,8 +56,7 @@ or $m0, $m0, $m2
 
 # Float $m0 -> double $m1:$m0; $m2..$m4 are lost.
 .macro widen_single
-shr $m2, $m0, 31
-shl $m2, $m2, 31
+sign_bit $m2, $m0
 shl $m3, $m0, 1
 shr $m1, $m3, 1
 shr $m3, $m3, 24
@@ -78,9 +77,7 @@ bri 3f
 1:
 mov $m0, $m15
 brz $m1, 3f
-clz $m3, $m1
-add $m3, $m3, -8
-shl $m1, $m1, $m3
+normalise_float $m1, $m3
 sub $m3, 896, $m3
 shl $m3, $m3, 20
 shl $m0, $m1, 29
@@ -98,14 +95,11 @@ finish __extendsfdf2
 
 # Double $m1:$m0 -> float $m0; $m2..$m4 are lost.
 .macro narrow_double
-shr $m2, $m1, 31
-shl $m2, $m2, 31
-shl $m3, $m1, 1
-shr $m3, $m3, 21
+sign_bit $m2, $m1
+exponent_field $m3, $m1
 cmpeq $m4, $m3, 2047
 brz $m4, 5f
-shl $m4, $m1, 12
-or $m4, $m4, $m0
+fraction_bits $m4, $m1, $m0
 or $m0, $m2, 0x7f800000
 brz $m4, 6f
 or $m0, $m0, 0x400000
@@ -131,8 +125,7 @@ finish __truncdfsf2
 .supervisor
 
 function __floatsidf
-shr $m4, $m0, 31
-shl $m4, $m4, 31
+sign_bit $m4, $m0
 magnitude $m0, $m2
 bri __magnitude_to_double
 finish __floatsidf
@@ -176,8 +169,7 @@ or $m1, $m1, $m4
 .endm
 
 function __floatdidf
-shr $m6, $m1, 31
-shl $m6, $m6, 31
+sign_bit $m6, $m1
 brpos $m1, 1f
 negate $m1, $m0, $m2
 1:
@@ -219,8 +211,7 @@ br $m10
 .worker
 
 function __floatdisf, 8
-shr $m6, $m1, 31
-shl $m6, $m6, 31
+sign_bit $m6, $m1
 brpos $m1, 1f
 negate $m1, $m0, $m2
 1:
@@ -249,8 +240,7 @@ float_result
 # there if it is below 2^64 (else negative), $m3 the sign. Numbers below one have at least 64.
 .macro integer_bits
 shrs $m3, $m1, 31
-shl $m2, $m1, 1
-shr $m2, $m2, 21
+exponent_field $m2, $m1
 sub $m2, 1023 + 63, $m2
 shl $m1, $m1, 11
 shr $m4, $m0, 21

@@ -4,12 +4,6 @@
 .include "function.S"
 .supervisor
 
-# The exponent field of a double's upper word.
-.macro exponent_field field, high
-shl \field, \high, 1
-shr \field, \field, 21
-.endm
-
 # Upper word -> the significand's, with the leading one; subnormal numbers get the exponent 1.
 .macro significand high, field
 shl \high, \high, 12
@@ -34,11 +28,6 @@ add \x, \x, 21
 2:
 sub \field, \field, \x
 shift_left \high, \low, \x, \y
-.endm
-
-.macro nan
-mov $m0, $m15
-ldconst $m1, 0x7ff80000
 .endm
 
 .macro infinity
@@ -112,15 +101,13 @@ mov $m2, $m4
 mov $m3, $m5
 2:
 xor $m6, $m1, $m3
-shr $m7, $m1, 31
-shl $m7, $m7, 31
+sign_bit $m7, $m1
 exponent_field $m8, $m1
 exponent_field $m9, $m3
 cmpeq $m4, $m8, 2047
 brz $m4, 4f
 # The larger is no finite number. If both are infinite their signs must be the same.
-shl $m4, $m1, 12
-or $m4, $m4, $m0
+fraction_bits $m4, $m1, $m0
 brnz $m4, 3f
 brpos $m6, 9f
 cmpeq $m4, $m9, 2047
@@ -191,24 +178,16 @@ leave 8
 .macro begin_product
 enter 8
 xor $m7, $m1, $m3
-shr $m7, $m7, 31
-shl $m7, $m7, 31
+sign_bit $m7, $m7
 exponent_field $m8, $m1
 exponent_field $m9, $m3
-.endm
-
-# x = 0 if the double is a zero.
-.macro any_bits x, high, low
-shl \x, \high, 1
-or \x, \x, \low
 .endm
 
 # Branch if the double is not a number; field is its exponent.
 .macro branch_nan target, high, low, field, x
 cmpeq \x, \field, 2047
 brz \x, 1f
-shl \x, \high, 12
-or \x, \x, \low
+fraction_bits \x, \high, \low
 brnz \x, \target
 1:
 .endm
@@ -369,14 +348,12 @@ finish __divdf3
 # Digit by digit: two bits of the significand $m3:$m2 enter the remainder $m5:$m4 for one of the root $m1:$m0.
 function sqrt, 32
 enter 8
-shl $m4, $m1, 1
-or $m4, $m4, $m0
+any_bits $m4, $m1, $m0
 brz $m4, 2f
 exponent_field $m8, $m1
 cmpeq $m4, $m8, 2047
 brz $m4, 3f
-shl $m4, $m1, 12
-or $m4, $m4, $m0
+fraction_bits $m4, $m1, $m0
 brnz $m4, 1f
 brpos $m1, 2f
 1:

@@ -52,11 +52,6 @@ ld32 $m10, $m11, $m15, 3
 leave 16
 .endm
 
-.macro nan
-mov $m0, $m15
-ldconst $m1, 0x7ff80000
-.endm
-
 .equ NEVER, 0
 .equ AWAY, 1
 .equ HALF_AWAY, 2
@@ -92,8 +87,7 @@ finish rint
 # $m1:$m0 to an integer; $m2 tells when a fraction makes the magnitude larger.
 .section .text.__double_integer, "ax", @progbits
 __double_integer:
-shl $m3, $m1, 1
-shr $m3, $m3, 21
+exponent_field $m3, $m1
 add $m3, $m3, -1023
 cmpslt $m4, $m3, 52
 brz $m4, 5f
@@ -138,13 +132,10 @@ and $m1, $m1, $m5
 br $m10
 6:
 # Below 1: 0 or 1 with the sign
-shl $m4, $m1, 1
-or $m4, $m4, $m0
+any_bits $m4, $m1, $m0
 brz $m4, 5b
-shl $m5, $m1, 12
-or $m5, $m5, $m0
-shr $m1, $m1, 31
-shl $m1, $m1, 31
+fraction_bits $m5, $m1, $m0
+sign_bit $m1, $m1
 mov $m0, $m15
 brz $m2, 5b
 cmpeq $m4, $m2, AWAY
@@ -231,8 +222,7 @@ brnz $m0, 3f
 1:
 # 800 is as good as anything beyond.
 mov $m0, $m15
-shr $m4, $m1, 31
-shl $m4, $m4, 31
+sign_bit $m4, $m1
 or $m1, $m4, $m5
 2:
 mov $m7, $m0
@@ -286,8 +276,7 @@ leave_calls
 1:
 cmpeq $m4, $m9, 2047
 brz $m4, 2f
-shl $m4, $m1, 12
-or $m4, $m4, $m0
+fraction_bits $m4, $m1, $m0
 brnz $m4, 3f
 brpos $m1, 3f
 2:
@@ -377,8 +366,7 @@ keep 4
 st32 $m2, $m11, $m15, 6
 st32 $m3, $m11, $m15, 7
 # y = 0 and x = 1 give 1, whatever the other is.
-shl $m4, $m3, 1
-or $m4, $m4, $m2
+any_bits $m4, $m3, $m2
 brz $m4, .Lpow_one
 ldconst $m4, 0x3ff00000
 xor $m4, $m4, $m1
@@ -415,8 +403,7 @@ call $m10, __double_special
 brz $m0, .Lpow_nan
 2:
 first 4
-shl $m1, $m1, 1
-shr $m1, $m1, 1
+float_magnitude $m1
 keep 4
 brz $m9, .Lpow_general
 first 6
@@ -462,8 +449,7 @@ first 8
 .Lpow_sign:
 cmpeq $m4, $m9, 1
 brz $m4, 7f
-shr $m4, $m8, 31
-shl $m4, $m4, 31
+sign_bit $m4, $m8
 or $m1, $m1, $m4
 7:
 leave_calls

@@ -38,8 +38,7 @@ add $m11, $m11, -8
 atom $m0, $a0
 atom $m1, $a1
 float_magnitude $m0
-shr $m1, $m1, 31
-shl $m1, $m1, 31
+sign_bit $m1, $m1
 or $m0, $m0, $m1
 to_float $a0, $m0, 0
 add $m11, $m11, 8
@@ -49,10 +48,7 @@ finish copysignf
 # Halves away from zero: the magnitude rounded down, and one more if what was left is a half or above.
 function roundf, 8
 add $m11, $m11, -8
-atom $m0, $a0
-shr $m1, $m0, 31
-shl $m1, $m1, 31
-float_magnitude $m0
+float_parts $m0, $m1, $a0
 ldconst $m2, 0x4b000000
 cmpult $m2, $m0, $m2
 brz $m2, 1f
@@ -64,8 +60,7 @@ f32cmpge $a0, $a0, $a2
 ldconst $a2, 0x3f800000
 and $a0, $a0, $a2
 f32add $a0, $a0, $a1
-to_float $a1, $m1, 0
-or $a0, $a0, $a1
+give_sign $m1, 0
 1:
 add $m11, $m11, 8
 br $m10
@@ -76,8 +71,7 @@ function fmodf, 8
 add $m11, $m11, -8
 atom $m0, $a0
 atom $m1, $a1
-shr $m2, $m0, 31
-shl $m2, $m2, 31
+sign_bit $m2, $m0
 float_magnitude $m0
 float_magnitude $m1
 or $m6, $m15, 0x7f800000
@@ -91,15 +85,11 @@ brnz $m3, 9f
 .macro take_apart bits, exponent
 shr \exponent, \bits, 23
 brnz \exponent, 1f
-clz \exponent, \bits
-add \exponent, \exponent, -8
-shl \bits, \bits, \exponent
+normalise_float \bits, \exponent
 sub \exponent, 1, \exponent
 bri 2f
 1:
-shl \bits, \bits, 9
-shr \bits, \bits, 9
-or \bits, \bits, 0x800000
+float_significand \bits
 2:
 .endm
 take_apart $m0, $m3
@@ -161,8 +151,7 @@ max $m0, $m0, -378
 min $m1, $m0, 127
 max $m1, $m1, -126
 sub $m0, $m0, $m1
-add $m1, $m1, 127
-shl $m1, $m1, 23
+power_of_two $m1
 to_float $a1, $m1, 0
 f32mul $a0, $a0, $a1
 .endr
@@ -183,11 +172,8 @@ brnz $m2, 1f
 mov $m2, $m1
 float_magnitude $m2
 brz $m2, 2f
-clz $m3, $m2
-add $m3, $m3, -8
-shl $m2, $m2, $m3
-shr $m1, $m1, 31
-shl $m1, $m1, 31
+normalise_float $m2, $m3
+sign_bit $m1, $m1
 or $m1, $m1, $m2
 sub $m2, 1, $m3
 1:
@@ -216,8 +202,7 @@ mov $a0, $azero
 1:
 atom $m2, $a0
 float_magnitude $m2
-shr $m1, $m1, 31
-shl $m1, $m1, 31
+sign_bit $m1, $m1
 or $m2, $m2, $m1
 to_float $a0, $m2, 0
 add $m11, $m11, 8

@@ -1,4 +1,4 @@
-# What every function of this folder begins and ends with.
+# What every function of this folder begins and ends with, and what several of them do.
 
 # A function of `stack` bytes. Definitions of the program come before these: all names are weak.
 .macro function name, stack=0
@@ -124,10 +124,49 @@ st32 \bits, $m11, $m15, \word
 ld32 \float, $m11, $m15, \word
 .endm
 
-# Magnitude of a float's bits.
+# Magnitude of a float's bits, or of a double's upper word.
 .macro float_magnitude bits
 shl \bits, \bits, 1
 shr \bits, \bits, 1
+.endm
+
+# Bit 31 alone, the sign of a float's bits, of a double's upper word or of an integer.
+.macro sign_bit sign, bits
+shr \sign, \bits, 31
+shl \sign, \sign, 31
+.endm
+
+# A float as the bits of its magnitude, and its sign in bit 31.
+.macro float_parts bits, sign, float
+atom \bits, \float
+sign_bit \sign, \bits
+float_magnitude \bits
+.endm
+
+# The sign in bit 31, through a word of the frame, to $a0, whose own is not set; $a1 is lost.
+.macro give_sign sign, word
+to_float $a1, \sign, \word
+or $a0, $a0, $a1
+.endm
+
+# Bits of a normal float without sign -> its significand, with the leading one.
+.macro float_significand bits
+shl \bits, \bits, 9
+shr \bits, \bits, 9
+or \bits, \bits, 0x800000
+.endm
+
+# Bits of a subnormal float without sign, not 0, moved left by `count` until bit 23 is set.
+.macro normalise_float bits, count
+clz \count, \bits
+add \count, \count, -8
+shl \bits, \bits, \count
+.endm
+
+# An exponent -> the bits of 2 to its power.
+.macro power_of_two exponent
+add \exponent, \exponent, 127
+shl \exponent, \exponent, 23
 .endm
 
 # Returns the argument, and with it the sign of zero, if its magnitude is below that float.
@@ -139,4 +178,28 @@ cmpult $m0, $m0, $m1
 brz $m0, 1f
 br $m10
 1:
+.endm
+
+# The exponent field of a double's upper word.
+.macro exponent_field field, high
+shl \field, \high, 1
+shr \field, \field, 21
+.endm
+
+# x = 0 if a double's fraction is 0.
+.macro fraction_bits x, high, low
+shl \x, \high, 12
+or \x, \x, \low
+.endm
+
+# x = 0 if the double is a zero.
+.macro any_bits x, high, low
+shl \x, \high, 1
+or \x, \x, \low
+.endm
+
+# The double that is made where there is no number.
+.macro nan
+mov $m0, $m15
+ldconst $m1, 0x7ff80000
 .endm

@@ -81,9 +81,7 @@ brz $m2, .Lnan_made
 mov $m2, $m15
 shr $m6, $m4, 23
 brnz $m6, 3f
-clz $m6, $m4
-add $m6, $m6, -8
-shl $m4, $m4, $m6
+normalise_float $m4, $m6
 sub $m2, $m15, $m6
 # As if the leading one were an exponent of 1
 3:
@@ -174,10 +172,8 @@ atom $m4, $a0
 # Two factors, so that the result may be subnormal.
 shrs $m5, $m4, 1
 sub $m4, $m4, $m5
-add $m5, $m5, 127
-shl $m5, $m5, 23
-add $m4, $m4, 127
-shl $m4, $m4, 23
+power_of_two $m5
+power_of_two $m4
 or $m4, $m4, $m3
 to_float $a0, $m5, 2
 to_float $a1, $m4, 3
@@ -309,10 +305,7 @@ finish expm1f
 # The magnitude's bits in $m2 and $a0, the sign in $m3.
 .macro begin_hyperbolic
 add $m11, $m11, -8
-atom $m2, $a0
-shr $m3, $m2, 31
-shl $m3, $m3, 31
-float_magnitude $m2
+float_parts $m2, $m3, $a0
 to_float $a0, $m2, 0
 ldconst $m1, 0x42b00000
 cmpult $m1, $m1, $m2
@@ -328,8 +321,7 @@ f32mul $a0, $a0, $a1
 .endm
 
 .macro end_hyperbolic
-to_float $a1, $m3, 0
-or $a0, $a0, $a1
+give_sign $m3, 0
 add $m11, $m11, 8
 br $m10
 .endm
@@ -370,19 +362,14 @@ finish coshf
 # times as many right digits (Halley).
 function cbrtf, 8
 add $m11, $m11, -8
-atom $m0, $a0
-shr $m3, $m0, 31
-shl $m3, $m3, 31
-float_magnitude $m0
+float_parts $m0, $m3, $a0
 brz $m0, 9f
 ldconst $m1, 0x7f800000
 cmpult $m1, $m0, $m1
 brz $m1, 9f
 shr $m1, $m0, 23
 brnz $m1, 1f
-clz $m1, $m0
-add $m1, $m1, -8
-shl $m0, $m0, $m1
+normalise_float $m0, $m1
 sub $m1, 1, $m1
 1:
 # 3 * (n + 53) + the rest = exponent field + 32
@@ -391,8 +378,7 @@ mul $m2, $m1, 10923
 shr $m2, $m2, 15
 mul $m4, $m2, 3
 sub $m1, $m1, $m4
-add $m1, $m1, 127
-shl $m1, $m1, 23
+power_of_two $m1
 shl $m0, $m0, 9
 shr $m0, $m0, 9
 or $m0, $m0, $m1
@@ -429,10 +415,7 @@ finish cbrtf
 # Up to 1 a polynomial of x^2; above, 1 - exp(-p) with a polynomial p of x.
 function erff, 8
 add $m11, $m11, -8
-atom $m0, $a0
-shr $m3, $m0, 31
-shl $m3, $m3, 31
-float_magnitude $m0
+float_parts $m0, $m3, $a0
 ldconst $m1, 0x3f800000
 cmpult $m1, $m0, $m1
 brz $m1, 1f
@@ -467,8 +450,7 @@ f32sub $a2, $azero, $a2
 f32exp $a2, $a2
 ldconst $a0, 0x3f800000
 f32sub $a0, $a0, $a2
-to_float $a1, $m3, 0
-or $a0, $a0, $a1
+give_sign $m3, 0
 2:
 add $m11, $m11, 8
 br $m10

@@ -149,9 +149,7 @@ or $m0, $m0, 0x7f800000
 bri 3f
 1:
 brz $m0, 3f
-clz $m2, $m0
-add $m2, $m2, -8
-shl $m0, $m0, $m2
+normalise_float $m0, $m2
 sub $m2, 112, $m2
 shl $m2, $m2, 23
 add $m0, $m0, $m2
@@ -164,8 +162,7 @@ finish __gnu_h2f_ieee
 function __gnu_f2h_ieee
 shr $m1, $m0, 31
 shl $m1, $m1, 15
-shl $m0, $m0, 1
-shr $m0, $m0, 1
+float_magnitude $m0
 shr $m2, $m0, 23
 add $m2, $m2, -112
 cmpslt $m3, $m2, 31
@@ -179,9 +176,7 @@ or $m0, $m0, $m3
 or $m0, $m0, $m1
 br $m10
 1:
-shl $m0, $m0, 9
-shr $m0, $m0, 9
-or $m0, $m0, 0x800000
+float_significand $m0
 setzi $m3, 13
 cmpslt $m4, $m2, 1
 brz $m4, 2f

@@ -48,9 +48,7 @@ br $m10
 # The significand times those 96 bits of 2/pi that can make a difference; whole turns fall off the top.
 shr $m1, $m0, 23
 add $m1, $m1, 30 - 150
-shl $m0, $m0, 9
-shr $m0, $m0, 9
-or $m0, $m0, 0x800000
+float_significand $m0
 shr $m2, $m1, 5
 shl $m2, $m2, 2
 and $m1, $m1, 31
@@ -85,8 +83,7 @@ shl $m5, $m5, 2
 shr $m1, $m6, 30
 or $m5, $m5, $m1
 shl $m6, $m6, 2
-shr $m3, $m5, 31
-shl $m3, $m3, 31
+sign_bit $m3, $m5
 brpos $m5, 4f
 negate $m5, $m6, $m1
 4:
@@ -239,14 +236,10 @@ br $m10
 function atanf, 8
 add $m11, $m11, -8
 st32 $m10, $m11, $m15, 0
-atom $m0, $a0
-shr $m3, $m0, 31
-shl $m3, $m3, 31
-float_magnitude $m0
+float_parts $m0, $m3, $a0
 to_float $a0, $m0, 1
 call $m10, __atan_magnitude
-to_float $a1, $m3, 1
-or $a0, $a0, $a1
+give_sign $m3, 1
 ld32 $m10, $m11, $m15, 0
 add $m11, $m11, 8
 br $m10
@@ -299,10 +292,8 @@ f32add $a0, $a0, $a1
 ldconst $a1, 0x40490fdb
 f32sub $a0, $a1, $a0
 6:
-shr $m3, $m3, 31
-shl $m3, $m3, 31
-to_float $a1, $m3, 1
-or $a0, $a0, $a1
+sign_bit $m3, $m3
+give_sign $m3, 1
 ld32 $m10, $m11, $m15, 0
 add $m11, $m11, 16
 br $m10
@@ -333,10 +324,7 @@ f32sqrt $a0, $a0
 
 function asinf, 8
 add $m11, $m11, -8
-atom $m0, $a0
-shr $m3, $m0, 31
-shl $m3, $m3, 31
-float_magnitude $m0
+float_parts $m0, $m3, $a0
 ldconst $m1, 0x3f000000
 cmpult $m2, $m1, $m0
 brnz $m2, 1f
@@ -349,8 +337,7 @@ arcsine
 f32add $a0, $a0, $a0
 ldconst $a1, 0x3fc90fdb
 f32sub $a0, $a1, $a0
-to_float $a1, $m3, 0
-or $a0, $a0, $a1
+give_sign $m3, 0
 2:
 add $m11, $m11, 8
 br $m10

@@ -2,31 +2,10 @@
 .include "function.S"
 .supervisor
 
-# The double in words `word` and `word` + 1 of the frame, as the first or second argument, and back.
-.macro first word
-ld32 $m0, $m11, $m15, \word
-ld32 $m1, $m11, $m15, \word + 1
-.endm
-
-.macro second word
-ld32 $m2, $m11, $m15, \word
-ld32 $m3, $m11, $m15, \word + 1
-.endm
-
-.macro keep word
-st32 $m0, $m11, $m15, \word
-st32 $m1, $m11, $m15, \word + 1
-.endm
-
-# A constant, or the first argument again, as the second argument.
+# A constant as the second argument.
 .macro second_constant high, low=0
 ldconst $m2, \low
 ldconst $m3, \high
-.endm
-
-.macro same
-mov $m2, $m0
-mov $m3, $m1
 .endm
 
 .macro plus

@@ -211,29 +211,21 @@ finish modff
 
 # $a0 * $a1 + $a2: the product is exact as a double, and the sum is rounded to a double before it becomes a float.
 function fmaf, 32
-add $m11, $m11, -32
-st32 $m10, $m11, $m15, 0
+enter_link 8
 st32 $a2, $m11, $m15, 1
 st32 $a1, $m11, $m15, 2
 call $m10, __extendsfdf2
-st32 $m0, $m11, $m15, 3
-st32 $m1, $m11, $m15, 4
+keep 3
 ld32 $a0, $m11, $m15, 2
 call $m10, __extendsfdf2
-mov $m2, $m0
-mov $m3, $m1
-ld32 $m0, $m11, $m15, 3
-ld32 $m1, $m11, $m15, 4
+same
+first 3
 call $m10, __muldf3
-st32 $m0, $m11, $m15, 3
-st32 $m1, $m11, $m15, 4
+keep 3
 ld32 $a0, $m11, $m15, 1
 call $m10, __extendsfdf2
-ld32 $m2, $m11, $m15, 3
-ld32 $m3, $m11, $m15, 4
+second 3
 call $m10, __adddf3
 call $m10, __truncdfsf2
-ld32 $m10, $m11, $m15, 0
-add $m11, $m11, 32
-br $m10
+leave_link 8
 finish fmaf

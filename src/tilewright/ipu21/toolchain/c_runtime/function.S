@@ -40,6 +40,18 @@ add $m11, $m11, 4 * \words
 br $m10
 .endm
 
+# A frame of `words` words, of which the first holds the link.
+.macro enter_link words
+add $m11, $m11, -4 * \words
+st32 $m10, $m11, $m15, 0
+.endm
+
+.macro leave_link words
+ld32 $m10, $m11, $m15, 0
+add $m11, $m11, 4 * \words
+br $m10
+.endm
+
 # high = upper word of the product of a and b without signs; high may be a. Three words of scratch.
 .macro multiply_high high, a, b, x, y, z
 sort4x16lo \x, \a, $m15
@@ -202,4 +214,26 @@ or \x, \x, \low
 .macro nan
 mov $m0, $m15
 ldconst $m1, 0x7ff80000
+.endm
+
+# The double in words `word` and `word` + 1 of the frame, as the first or second argument, and back.
+.macro first word
+ld32 $m0, $m11, $m15, \word
+ld32 $m1, $m11, $m15, \word + 1
+.endm
+
+.macro second word
+ld32 $m2, $m11, $m15, \word
+ld32 $m3, $m11, $m15, \word + 1
+.endm
+
+.macro keep word
+st32 $m0, $m11, $m15, \word
+st32 $m1, $m11, $m15, \word + 1
+.endm
+
+# The first argument again as the second.
+.macro same
+mov $m2, $m0
+mov $m3, $m1
 .endm

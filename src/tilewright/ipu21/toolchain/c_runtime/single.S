@@ -5,23 +5,17 @@
 .supervisor
 
 .macro through_double operation
-add $m11, $m11, -16
-st32 $m10, $m11, $m15, 0
+enter_link 4
 st32 $m1, $m11, $m15, 1
 call $m10, __single_to_double
-st32 $m0, $m11, $m15, 2
-st32 $m1, $m11, $m15, 3
+keep 2
 ld32 $m0, $m11, $m15, 1
 call $m10, __single_to_double
-mov $m2, $m0
-mov $m3, $m1
-ld32 $m0, $m11, $m15, 2
-ld32 $m1, $m11, $m15, 3
+same
+first 2
 call $m10, \operation
 call $m10, __double_to_single
-ld32 $m10, $m11, $m15, 0
-add $m11, $m11, 16
-br $m10
+leave_link 4
 .endm
 
 function __addsf3, 48
@@ -41,13 +35,10 @@ through_double __divdf3
 finish __divsf3
 
 .macro narrow_integer convert
-add $m11, $m11, -8
-st32 $m10, $m11, $m15, 0
+enter_link 2
 call $m10, \convert
 call $m10, __double_to_single
-ld32 $m10, $m11, $m15, 0
-add $m11, $m11, 8
-br $m10
+leave_link 2
 .endm
 
 function __floatsisf, 8
@@ -59,8 +50,7 @@ narrow_integer __floatunsidf
 finish __floatunsisf
 
 .macro widen_integer convert
-add $m11, $m11, -8
-st32 $m10, $m11, $m15, 0
+enter_link 2
 call $m10, __single_to_double
 ld32 $m10, $m11, $m15, 0
 add $m11, $m11, 8

@@ -234,15 +234,12 @@ f32sub $a0, $a1, $a0
 br $m10
 
 function atanf, 8
-add $m11, $m11, -8
-st32 $m10, $m11, $m15, 0
+enter_link 2
 float_parts $m0, $m3, $a0
 to_float $a0, $m0, 1
 call $m10, __atan_magnitude
 give_sign $m3, 1
-ld32 $m10, $m11, $m15, 0
-add $m11, $m11, 8
-br $m10
+leave_link 2
 finish atanf
 
 # The angle of ($a1, $a0): atan of the magnitudes' quotient, in the quadrant of the signs.
@@ -255,8 +252,7 @@ brnz $m0, 1f
 f32add $a0, $a0, $a1
 br $m10
 1:
-add $m11, $m11, -16
-st32 $m10, $m11, $m15, 0
+enter_link 4
 atom $m3, $a0
 atom $m4, $a1
 mov $m5, $m3
@@ -294,9 +290,7 @@ f32sub $a0, $a1, $a0
 6:
 sign_bit $m3, $m3
 give_sign $m3, 1
-ld32 $m10, $m11, $m15, 0
-add $m11, $m11, 16
-br $m10
+leave_link 4
 finish atan2f
 
 # asin $a0 for at most 1 / 2 on either side; $a1..$a3 are lost.

@@ -170,9 +170,7 @@ or $m1, $m1, $m4
 
 function __floatdidf
 sign_bit $m6, $m1
-brpos $m1, 1f
-negate $m1, $m0, $m2
-1:
+negate_if $m1, $m1, $m0, $m2
 bri __long_to_double
 finish __floatdidf
 
@@ -192,10 +190,7 @@ shl $m5, $m5, 20
 # The lower 11 bits are rounded away.
 setzi $m2, 0x7ff
 and $m2, $m0, $m2
-shr $m0, $m0, 11
-shl $m3, $m1, 21
-or $m0, $m0, $m3
-shr $m1, $m1, 11
+shift_right_by $m1, $m0, 11, $m3
 add $m1, $m1, $m5
 and $m3, $m0, 1
 add $m2, $m2, $m3
@@ -212,9 +207,7 @@ br $m10
 
 function __floatdisf, 8
 sign_bit $m6, $m1
-brpos $m1, 1f
-negate $m1, $m0, $m2
-1:
+negate_if $m1, $m1, $m0, $m2
 bri __long_to_single
 finish __floatdisf
 
@@ -242,9 +235,7 @@ float_result
 shrs $m3, $m1, 31
 exponent_field $m2, $m1
 sub $m2, 1023 + 63, $m2
-shl $m1, $m1, 11
-shr $m4, $m0, 21
-or $m1, $m1, $m4
+shift_in $m1, $m0, 11, $m4
 or $m1, $m1, 0x80000000
 shl $m0, $m0, 11
 .endm

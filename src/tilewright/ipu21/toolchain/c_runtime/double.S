@@ -16,16 +16,21 @@ setzi \field, 1
 2:
 .endm
 
-# high:low, not 0, moved left until bit 52 is set, the exponent following.
-.macro normalise high, low, field, x, y
+# x = the zeros that high:low, not 0, begins with, less `above`.
+.macro spare_bits x, high, low, above
 brz \high, 1f
 clz \x, \high
-add \x, \x, -11
+add \x, \x, -\above
 bri 2f
 1:
 clz \x, \low
-add \x, \x, 21
+add \x, \x, 32 - \above
 2:
+.endm
+
+# high:low, not 0, moved left until bit 52 is set, the exponent following.
+.macro normalise high, low, field, x, y
+spare_bits \x, \high, \low, 11
 sub \field, \field, \x
 shift_left \high, \low, \x, \y
 .endm
@@ -57,10 +62,7 @@ shift_right_sticky $m1, $m0, $m5, $m4
 setzi $m8, 1
 3:
 and $m4, $m0, 7
-shr $m0, $m0, 3
-shl $m5, $m1, 29
-or $m0, $m0, $m5
-shr $m1, $m1, 3
+shift_right_by $m1, $m0, 3, $m5
 add $m8, $m8, -1
 shl $m8, $m8, 20
 add $m1, $m1, $m8
@@ -86,13 +88,7 @@ enter 8
 # The larger magnitude first.
 shl $m4, $m1, 1
 shl $m5, $m3, 1
-cmpult $m6, $m4, $m5
-brnz $m6, 1f
-cmpult $m6, $m5, $m4
-brnz $m6, 2f
-cmpult $m6, $m0, $m2
-brz $m6, 2f
-1:
+branch_not_below 2f, $m4, $m0, $m5, $m2, $m6
 mov $m4, $m0
 mov $m5, $m1
 mov $m0, $m2
@@ -119,22 +115,13 @@ leave 8
 4:
 significand $m1, $m8
 significand $m3, $m9
-shl $m1, $m1, 3
-shr $m4, $m0, 29
-or $m1, $m1, $m4
-shl $m0, $m0, 3
-shl $m3, $m3, 3
-shr $m4, $m2, 29
-or $m3, $m3, $m4
-shl $m2, $m2, 3
+shift_left_by $m1, $m0, 3, $m4
+shift_left_by $m3, $m2, 3, $m4
 sub $m5, $m8, $m9
 min $m5, $m5, 60
 shift_right_sticky $m3, $m2, $m5, $m4
 brneg $m6, 6f
-add $m0, $m0, $m2
-cmpult $m4, $m0, $m2
-add $m1, $m1, $m3
-add $m1, $m1, $m4
+add_pair $m1, $m0, $m3, $m2, $m4
 shr $m4, $m1, 24
 brz $m4, 5f
 setzi $m5, 1
@@ -143,24 +130,14 @@ add $m8, $m8, 1
 5:
 bri __round_double
 6:
-cmpult $m4, $m0, $m2
-sub $m0, $m0, $m2
-sub $m1, $m1, $m3
-sub $m1, $m1, $m4
+subtract_pair $m1, $m0, $m3, $m2, $m4
 or $m4, $m0, $m1
 brnz $m4, 7f
 mov $m7, $m15
 bri __round_zero
 7:
 # The leading one moves to bit 55, as far as the exponent allows.
-brz $m1, 1f
-clz $m5, $m1
-add $m5, $m5, -8
-bri 2f
-1:
-clz $m5, $m0
-add $m5, $m5, 24
-2:
+spare_bits $m5, $m1, $m0, 8
 add $m4, $m8, -1
 min $m5, $m5, $m4
 sub $m8, $m8, $m5
@@ -299,44 +276,20 @@ normalise $m3, $m2, $m9, $m4, $m5
 sub $m8, $m8, $m9
 add $m8, $m8, 1023
 # The dividend must be the larger, so that the first bit of the quotient is set.
-cmpult $m4, $m1, $m3
-brnz $m4, 5f
-cmpult $m4, $m3, $m1
-brnz $m4, 6f
-cmpult $m4, $m0, $m2
-brz $m4, 6f
-5:
-shl $m1, $m1, 1
-shr $m4, $m0, 31
-or $m1, $m1, $m4
-shl $m0, $m0, 1
+branch_not_below 6f, $m1, $m0, $m3, $m2, $m4
+shift_left_by $m1, $m0, 1, $m4
 add $m8, $m8, -1
 6:
 mov $m4, $m15
 mov $m5, $m15
 setzi $m6, 55
 7:
-shl $m5, $m5, 1
-shr $m9, $m4, 31
-or $m5, $m5, $m9
-shl $m4, $m4, 1
-cmpult $m9, $m1, $m3
-brnz $m9, 8f
-cmpult $m9, $m3, $m1
-brnz $m9, 1f
-cmpult $m9, $m0, $m2
-brnz $m9, 8f
-1:
-cmpult $m9, $m0, $m2
-sub $m0, $m0, $m2
-sub $m1, $m1, $m3
-sub $m1, $m1, $m9
+shift_left_by $m5, $m4, 1, $m9
+branch_below 8f, $m1, $m0, $m3, $m2, $m9
+subtract_pair $m1, $m0, $m3, $m2, $m9
 add $m4, $m4, 1
 8:
-shl $m1, $m1, 1
-shr $m9, $m0, 31
-or $m1, $m1, $m9
-shl $m0, $m0, 1
+shift_left_by $m1, $m0, 1, $m9
 brnzdec $m6, 7b
 or $m0, $m0, $m1
 cmpne $m0, $m0, $m15
@@ -382,33 +335,16 @@ setzi $m8, 55
 shr $m9, $m4, 30
 shl $m5, $m5, 2
 or $m5, $m5, $m9
-shl $m4, $m4, 2
-shr $m9, $m3, 30
-or $m4, $m4, $m9
-shl $m3, $m3, 2
-shr $m9, $m2, 30
-or $m3, $m3, $m9
-shl $m2, $m2, 2
+shift_in $m4, $m3, 2, $m9
+shift_left_by $m3, $m2, 2, $m9
 shl $m7, $m1, 2
 shr $m9, $m0, 30
 or $m7, $m7, $m9
 shl $m6, $m0, 2
 or $m6, $m6, 1
-shl $m1, $m1, 1
-shr $m9, $m0, 31
-or $m1, $m1, $m9
-shl $m0, $m0, 1
-cmpult $m9, $m5, $m7
-brnz $m9, 6f
-cmpult $m9, $m7, $m5
-brnz $m9, 5f
-cmpult $m9, $m4, $m6
-brnz $m9, 6f
-5:
-cmpult $m9, $m4, $m6
-sub $m4, $m4, $m6
-sub $m5, $m5, $m7
-sub $m5, $m5, $m9
+shift_left_by $m1, $m0, 1, $m9
+branch_below 6f, $m5, $m4, $m7, $m6, $m9
+subtract_pair $m5, $m4, $m7, $m6, $m9
 or $m0, $m0, 1
 6:
 brnzdec $m8, 4b
@@ -420,18 +356,20 @@ ld32 $m8, $m11, $m15, 3
 bri __round_double
 finish sqrt
 
+# x = 1 if the double is not a number; $m6 holds the upper word of infinity, moved left by one.
+.macro not_a_number x, high, low, y
+shl \x, \high, 1
+cmpne \y, \low, $m15
+or \x, \x, \y
+cmpult \x, $m6, \x
+.endm
+
 # $m0 = -1, 0 or 1 as the first is smaller, equal or larger, or `unordered`.
 .macro compare unordered
 or $m6, $m15, 0xffe00000
-shl $m4, $m1, 1
-cmpne $m5, $m0, $m15
-or $m4, $m4, $m5
-cmpult $m4, $m6, $m4
+not_a_number $m4, $m1, $m0, $m5
 brnz $m4, 1f
-shl $m4, $m3, 1
-cmpne $m5, $m2, $m15
-or $m4, $m4, $m5
-cmpult $m4, $m6, $m4
+not_a_number $m4, $m3, $m2, $m5
 brz $m4, 2f
 1:
 add $m0, $m15, \unordered
@@ -481,14 +419,8 @@ finish __gtdf2
 
 function __unorddf2
 or $m6, $m15, 0xffe00000
-shl $m4, $m1, 1
-cmpne $m5, $m0, $m15
-or $m4, $m4, $m5
-cmpult $m4, $m6, $m4
-shl $m0, $m3, 1
-cmpne $m5, $m2, $m15
-or $m0, $m0, $m5
-cmpult $m0, $m6, $m0
+not_a_number $m4, $m1, $m0, $m5
+not_a_number $m0, $m3, $m2, $m5
 or $m0, $m0, $m4
 br $m10
 finish __unorddf2

@@ -99,10 +99,7 @@ cmpeq $m2, $m3, 0
 sub $m4, $m4, $m2
 add $m3, $m3, -1
 3:
-add $m0, $m0, $m3
-cmpult $m2, $m0, $m3
-add $m1, $m1, $m4
-add $m1, $m1, $m2
+add_pair $m1, $m0, $m4, $m3, $m2
 4:
 negate $m5, $m6, $m3
 and $m0, $m0, $m6

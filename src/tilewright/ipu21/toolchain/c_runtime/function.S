@@ -80,6 +80,78 @@ cmpne \x, \low, $m15
 sub \high, \high, \x
 .endm
 
+# The same if `sign` is negative.
+.macro negate_if sign, high, low, x
+brpos \sign, 1f
+negate \high, \low, \x
+1:
+.endm
+
+# high:low plus, and minus, another pair; one word of scratch.
+.macro add_pair high, low, other_high, other_low, x
+add \low, \low, \other_low
+cmpult \x, \low, \other_low
+add \high, \high, \other_high
+add \high, \high, \x
+.endm
+
+.macro subtract_pair high, low, other_high, other_low, x
+cmpult \x, \low, \other_low
+sub \low, \low, \other_low
+sub \high, \high, \other_high
+sub \high, \high, \x
+.endm
+
+# Branch if high:low is below another pair, both without signs; one word of scratch.
+.macro branch_below target, high, low, other_high, other_low, x
+cmpult \x, \high, \other_high
+brnz \x, \target
+cmpult \x, \other_high, \high
+brnz \x, 1f
+cmpult \x, \low, \other_low
+brnz \x, \target
+1:
+.endm
+
+.macro branch_not_below target, high, low, other_high, other_low, x
+cmpult \x, \high, \other_high
+brnz \x, 1f
+cmpult \x, \other_high, \high
+brnz \x, \target
+cmpult \x, \low, \other_low
+brz \x, \target
+1:
+.endm
+
+# A word shifted left by a number of bits, 1 to 31, which come from the top of the next word.
+.macro shift_in word, next, bits, x
+shl \word, \word, \bits
+shr \x, \next, 32 - \bits
+or \word, \word, \x
+.endm
+
+# high:low shifted by a number of bits, 1 to 31.
+.macro shift_left_by high, low, bits, x
+shift_in \high, \low, \bits, \x
+shl \low, \low, \bits
+.endm
+
+.macro shift_right_by high, low, bits, x
+shr \low, \low, \bits
+shl \x, \high, 32 - \bits
+or \low, \low, \x
+shr \high, \high, \bits
+.endm
+
+# high:low shifted left by count, 0 <= count < 32.
+.macro shift_left_short high, low, count, x
+sub \x, 32, \count
+shr \x, \low, \x
+shl \high, \high, \count
+or \high, \high, \x
+shl \low, \low, \count
+.endm
+
 # high:low shifted left by count, which is lost; 0 <= count < 64.
 .macro shift_left high, low, count, x
 cmpult \x, \count, 32
@@ -88,11 +160,7 @@ mov \high, \low
 mov \low, $m15
 add \count, \count, -32
 1:
-sub \x, 32, \count
-shr \x, \low, \x
-shl \high, \high, \count
-or \high, \high, \x
-shl \low, \low, \count
+shift_left_short \high, \low, \count, \x
 .endm
 
 # high:low shifted right by count, which is lost; 0 <= count < 64. Bit 0 tells of any bit shifted out.

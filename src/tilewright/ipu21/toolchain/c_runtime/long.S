@@ -64,36 +64,17 @@ setzi $m6, 31
 1:
 clz $m7, $m1
 sub $m6, $m6, $m7
-sub $m8, 32, $m7
-shr $m8, $m0, $m8
-shl $m1, $m1, $m7
-or $m1, $m1, $m8
-shl $m0, $m0, $m7
+shift_left_short $m1, $m0, $m7, $m8
 2:
 # One bit of the dividend moves into the remainder; $m7 is what leaves that.
 shr $m7, $m5, 31
-shl $m5, $m5, 1
-shr $m8, $m4, 31
-or $m5, $m5, $m8
-shl $m4, $m4, 1
-shr $m8, $m1, 31
-or $m4, $m4, $m8
-shl $m1, $m1, 1
-shr $m8, $m0, 31
-or $m1, $m1, $m8
-shl $m0, $m0, 1
+shift_in $m5, $m4, 1, $m8
+shift_in $m4, $m1, 1, $m8
+shift_left_by $m1, $m0, 1, $m8
 brnz $m7, 3f
-cmpult $m8, $m5, $m3
-brnz $m8, 4f
-cmpult $m8, $m3, $m5
-brnz $m8, 3f
-cmpult $m8, $m4, $m2
-brnz $m8, 4f
+branch_below 4f, $m5, $m4, $m3, $m2, $m8
 3:
-cmpult $m8, $m4, $m2
-sub $m4, $m4, $m2
-sub $m5, $m5, $m3
-sub $m5, $m5, $m8
+subtract_pair $m5, $m4, $m3, $m2, $m8
 add $m0, $m0, 1
 4:
 brnzdec $m6, 2b
@@ -127,12 +108,8 @@ finish __umoddi3
 # Both as magnitudes; the sign of the result is kept in the frame.
 .macro signed_divide sign
 st32 \sign, $m11, $m15, 3
-brpos $m1, 1f
-negate $m1, $m0, $m4
-1:
-brpos $m3, 1f
-negate $m3, $m2, $m4
-1:
+negate_if $m1, $m1, $m0, $m4
+negate_if $m3, $m3, $m2, $m4
 call_divide
 ld32 $m6, $m11, $m15, 3
 .endm
@@ -141,9 +118,7 @@ function __divdi3, 16
 enter
 xor $m4, $m1, $m3
 signed_divide $m4
-brpos $m6, 1f
-negate $m1, $m0, $m4
-1:
+negate_if $m6, $m1, $m0, $m4
 leave
 finish __divdi3
 
@@ -152,8 +127,6 @@ enter
 signed_divide $m1
 mov $m0, $m4
 mov $m1, $m5
-brpos $m6, 1f
-negate $m1, $m0, $m4
-1:
+negate_if $m6, $m1, $m0, $m4
 leave
 finish __moddi3

@@ -79,14 +79,9 @@ or $m1, $m15, 0x20000000
 add $m1, $m5, $m1
 shr $m0, $m1, 30
 # What is left of a quarter turn, as a fraction of 64 bits with a sign.
-shl $m5, $m5, 2
-shr $m1, $m6, 30
-or $m5, $m5, $m1
-shl $m6, $m6, 2
+shift_left_by $m5, $m6, 2, $m1
 sign_bit $m3, $m5
-brpos $m5, 4f
-negate $m5, $m6, $m1
-4:
+negate_if $m5, $m5, $m6, $m1
 atom $m2, $a0
 brpos $m2, 5f
 sub $m0, $m15, $m0

@@ -42,10 +42,7 @@ setzi $m1, 1
 2:
 and $m3, $m0, 0xff
 shr $m0, $m0, 8
-and $m4, $m0, 1
-add $m3, $m3, $m4
-cmpult $m3, $m3, 129
-sub $m3, 1, $m3
+rounds_up $m3, $m0, 128, $m4
 add $m1, $m1, -1
 shl $m1, $m1, 23
 add $m0, $m0, $m1
@@ -192,13 +189,8 @@ setzi $m2, 0x7ff
 and $m2, $m0, $m2
 shift_right_by $m1, $m0, 11, $m3
 add $m1, $m1, $m5
-and $m3, $m0, 1
-add $m2, $m2, $m3
-cmpult $m2, $m2, 1025
-sub $m2, 1, $m2
-add $m0, $m0, $m2
-cmpult $m2, $m0, $m2
-add $m1, $m1, $m2
+rounds_up $m2, $m0, 1024, $m3
+add_word $m1, $m0, $m2
 or $m1, $m1, $m6
 2:
 br $m10

@@ -66,14 +66,8 @@ shift_right_by $m1, $m0, 3, $m5
 add $m8, $m8, -1
 shl $m8, $m8, 20
 add $m1, $m1, $m8
-# Up by one from the middle on, in the middle itself if the last bit is set.
-and $m5, $m0, 1
-add $m4, $m4, $m5
-cmpult $m4, $m4, 5
-sub $m4, 1, $m4
-add $m0, $m0, $m4
-cmpult $m4, $m0, $m4
-add $m1, $m1, $m4
+rounds_up $m4, $m0, 4, $m5
+add_word $m1, $m0, $m4
 or $m1, $m1, $m7
 leave 8
 

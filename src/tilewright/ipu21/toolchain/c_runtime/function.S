@@ -87,6 +87,13 @@ negate \high, \low, \x
 1:
 .endm
 
+# high:low plus a word, which is lost.
+.macro add_word high, low, word
+add \low, \low, \word
+cmpult \word, \low, \word
+add \high, \high, \word
+.endm
+
 # high:low plus, and minus, another pair; one word of scratch.
 .macro add_pair high, low, other_high, other_low, x
 add \low, \low, \other_low
@@ -182,6 +189,15 @@ sub \x, 32, \count
 shl \x, \high, \x
 or \low, \low, \x
 shr \high, \high, \count
+.endm
+
+# rest, the bits cut off below `low`, becomes what rounding to nearest even adds: 1 if they are above the middle, or
+# the middle itself and the last bit of `low` is set, else 0.
+.macro rounds_up rest, low, middle, x
+and \x, \low, 1
+add \rest, \rest, \x
+cmpult \rest, \rest, \middle + 1
+sub \rest, 1, \rest
 .endm
 
 # An integer as its magnitude; sign becomes 0 or -1.

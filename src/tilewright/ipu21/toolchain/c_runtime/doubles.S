@@ -20,6 +20,27 @@ call $m10, __subdf3
 call $m10, __muldf3
 .endm
 
+# $m1:$m0 times 2 to the power of an integer.
+.macro times_power_of_two exponent
+add $m4, \exponent, 1023
+shl $m3, $m4, 20
+mov $m2, $m15
+times
+.endm
+
+# 1 as the first argument, and a branch if that is 1; the branch loses $m4.
+.macro one
+mov $m0, $m15
+ldconst $m1, 0x3ff00000
+.endm
+
+.macro branch_one target
+ldconst $m4, 0x3ff00000
+xor $m4, $m4, $m1
+or $m4, $m4, $m0
+brz $m4, \target
+.endm
+
 # Frame of 16 words: 0 to 3 for what the caller keeps and the link, the others for doubles.
 .macro enter_calls
 enter 16
@@ -228,14 +249,8 @@ call $m10, __double_polynomial
 # 2^k in two steps, neither of which leaves the exponents there are
 shrs $m4, $m9, 1
 sub $m9, $m9, $m4
-add $m4, $m4, 1023
-shl $m3, $m4, 20
-mov $m2, $m15
-times
-add $m4, $m9, 1023
-shl $m3, $m4, 20
-mov $m2, $m15
-times
+times_power_of_two $m4
+times_power_of_two $m9
 3:
 leave_calls
 finish exp
@@ -344,10 +359,7 @@ st32 $m3, $m11, $m15, 7
 # y = 0 and x = 1 give 1, whatever the other is.
 any_bits $m4, $m3, $m2
 brz $m4, .Lpow_one
-ldconst $m4, 0x3ff00000
-xor $m4, $m4, $m1
-or $m4, $m4, $m0
-brz $m4, .Lpow_one
+branch_one .Lpow_one
 call $m10, __unorddf2
 brnz $m0, .Lpow_nan
 # $m9: 0 if y is no whole number, 1 if it is odd, 2 if it is even. Half of an even one is whole.
@@ -396,14 +408,12 @@ call $m10, __fixdfsi
 mov $m7, $m0
 brpos $m7, 3f
 sub $m7, $m15, $m7
-mov $m0, $m15
-ldconst $m1, 0x3ff00000
+one
 second 4
 call $m10, __divdf3
 keep 4
 3:
-mov $m0, $m15
-ldconst $m1, 0x3ff00000
+one
 keep 8
 4:
 and $m4, $m7, 1
@@ -432,18 +442,14 @@ leave_calls
 .Lpow_general:
 # |x| = 1 has the logarithm 0, and 0 times an infinite y would be no number.
 first 4
-ldconst $m4, 0x3ff00000
-xor $m4, $m4, $m1
-or $m4, $m4, $m0
-brz $m4, .Lpow_sign
+branch_one .Lpow_sign
 call $m10, log
 second 6
 times
 call $m10, exp
 bri .Lpow_sign
 .Lpow_one:
-mov $m0, $m15
-ldconst $m1, 0x3ff00000
+one
 leave_calls
 .Lpow_nan:
 nan

@@ -19,21 +19,23 @@ and $m2, $m2, 24
 andc $m0, $m0, 3
 .endm
 
-function __st8
-locate
+# The bits of the value in $m1 that mask has go where `locate` found, as far as that word reaches.
+.macro merge_located mask
 shl $m1, $m1, $m2
-setzi $m4, 0xff
+setzi $m4, \mask
 shl $m4, $m4, $m2
 merge $m0, $m1, $m4, $m3
+.endm
+
+function __st8
+locate
+merge_located 0xff
 br $m10
 finish __st8
 
 function __st16
 locate
-shl $m1, $m1, $m2
-setzi $m4, 0xffff
-shl $m4, $m4, $m2
-merge $m0, $m1, $m4, $m3
+merge_located 0xffff
 br $m10
 finish __st16
 
@@ -41,10 +43,7 @@ function __st16_misaligned
 also __supervisor_st16_misaligned
 locate
 mov $m5, $m1
-shl $m1, $m1, $m2
-setzi $m4, 0xffff
-shl $m4, $m4, $m2
-merge $m0, $m1, $m4, $m3
+merge_located 0xffff
 add $m2, $m2, -24
 brnz $m2, 1f
 add $m0, $m0, 4

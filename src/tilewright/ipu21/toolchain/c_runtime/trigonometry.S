@@ -199,6 +199,14 @@ f32mul $a2, $a2, $a0
 f32add $a0, $a0, $a2
 .endm
 
+# $a0 = an angle, given in two parts, minus $a0; $a1 is lost.
+.macro angle_minus high, low
+ldconst $a1, \low
+f32add $a0, $a0, $a1
+ldconst $a1, \high
+f32sub $a0, $a1, $a0
+.endm
+
 # $m0 the bits of a magnitude in $a0 -> $a0 = its atan.
 .section .text.__atan_magnitude, "ax", @progbits
 __atan_magnitude:
@@ -277,11 +285,8 @@ or $a0, $azero, 0x7f800000
 atom $m0, $a0
 call $m10, __atan_magnitude
 brpos $m4, 6f
-# pi - angle, pi in two parts
-ldconst $a1, 0x33bbbd2e
-f32add $a0, $a0, $a1
-ldconst $a1, 0x40490fdb
-f32sub $a0, $a1, $a0
+# pi - angle
+angle_minus 0x40490fdb, 0x33bbbd2e
 6:
 sign_bit $m3, $m3
 give_sign $m3, 1
@@ -341,20 +346,16 @@ ldconst $m1, 0x3f000000
 cmpult $m2, $m1, $m0
 brnz $m2, 1f
 arcsine
-ldconst $a1, 0x333bbd2e
-f32add $a0, $a0, $a1
-ldconst $a1, 0x3fc90fdb
-f32sub $a0, $a1, $a0
+# pi / 2 - angle
+angle_minus 0x3fc90fdb, 0x333bbd2e
 bri 2f
 1:
 half_angle
 arcsine
 f32add $a0, $a0, $a0
 brpos $m3, 2f
-ldconst $a1, 0x33bbbd2e
-f32add $a0, $a0, $a1
-ldconst $a1, 0x40490fdb
-f32sub $a0, $a1, $a0
+# pi - angle
+angle_minus 0x40490fdb, 0x33bbbd2e
 2:
 add $m11, $m11, 8
 br $m10

@@ -1,7 +1,7 @@
 # Conversions between doubles, floats and integers. To an integer: towards zero, and what does not fit becomes the
 # nearest that does; not a number becomes what its sign would (C leaves both open; assumed).
 # Floats are in $a0 for workers and in $m0 for the supervisor, which has no other registers (known).
-.include "function.S"
+.include "numbers.S"
 
 # $m12 is zero for the supervisor and never for a worker (known).
 .worker

@@ -1,5 +1,5 @@
 # Division of words. By zero, which C leaves open: the quotient is 0 and the remainder the dividend (assumed).
-.include "function.S"
+.include "numbers.S"
 .supervisor
 
 # $m2 = $m0 / $m1 and $m0 = the remainder, without signs; $m1, $m3 and $m4 are lost.

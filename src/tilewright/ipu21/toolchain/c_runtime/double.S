@@ -1,7 +1,7 @@
 # Double precision, which the machine has not: IEEE 754 binary64, rounded to nearest even, with subnormal numbers.
 # A double is a pair of words, the low one first; every NaN that is made is 0x7ff80000:00000000 (assumed).
 # Known: the compiler's doubles have 64 bits and go through these names.
-.include "function.S"
+.include "numbers.S"
 .supervisor
 
 # Upper word -> the significand's, with the leading one; subnormal numbers get the exponent 1.

@@ -1,5 +1,5 @@
 # Functions of doubles, out of the operations of double.S. A double is a pair of words, the low one first.
-.include "function.S"
+.include "numbers.S"
 .supervisor
 
 # A constant as the second argument.

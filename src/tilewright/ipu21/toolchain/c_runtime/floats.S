@@ -1,5 +1,5 @@
 # Parts, remainders and roundings of floats for workers: float in $a0 (and $a1), result in $a0.
-.include "function.S"
+.include "numbers.S"
 .worker
 
 # What the compiler usually puts in place of the call.

@@ -1,5 +1,5 @@
 # Integers of 64 bits, each in two registers, the low word first (known).
-.include "function.S"
+.include "numbers.S"
 .supervisor
 
 function __muldi3

@@ -1,5 +1,5 @@
 # Powers, logarithms and what comes of them for workers: float in $a0 (and $a1), result in $a0.
-.include "function.S"
+.include "numbers.S"
 .worker
 
 # $a2 + $a3 = $a0 * $a1 exactly: both factors are split into halves whose products fit (Dekker). $a0 and $a4 to $a7

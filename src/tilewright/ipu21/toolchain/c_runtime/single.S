@@ -1,7 +1,7 @@
 # Floats for the supervisor, which has no instructions for them: arguments and results are bits in $m0 and $m1
 # (known). Each operation goes through doubles, whose 53 bits are enough for one rounding to give the same as
 # rounding once (known: 53 >= 2 * 24 + 2).
-.include "function.S"
+.include "numbers.S"
 .supervisor
 
 .macro through_double operation

@@ -1,6 +1,6 @@
 # Sines and their inverses for workers: float in $a0 (and $a1), result in $a0. The coefficients are those of the
 # smallest greatest relative error, computed for these ranges.
-.include "function.S"
+.include "numbers.S"
 .worker
 
 .section .rodata.__two_over_pi, "a", @progbits

@@ -15,7 +15,18 @@ from ...isa.meaning.registry import Meaning
 from .. import codes, pointers
 from .. import state as at
 from ..dispatch import signed_scale
-from ..engine_registers import FP_CTL, FP_INFMT, FP_ISCL, FP_NFMT, FP_SCL, TAS, csr_index, draw, upper_put
+from ..engine_registers import (
+    FP_CTL,
+    FP_INFMT,
+    FP_ISCL,
+    FP_NFMT,
+    FP_SCL,
+    TAS,
+    csr_index,
+    decode_weight,
+    draw,
+    upper_put,
+)
 from ..instruction_tables import instruction_tables
 from . import runtime
 from .half_tables import filler_source, has_table
@@ -252,21 +263,35 @@ special(runtime.copy_integers)(_lower_copy_integers)
 special(runtime.address_of)(lambda lowering, arguments: Value("i", lowering.as_int(arguments[0])))
 
 
-def _lower_widen_entry(lowering: Lowering, arguments: list[Value]) -> Value:
-    build, (target, first, halves) = lowering.builder, arguments
-    four = build.op(f"bitcast i64 {lowering.as_int(halves)} to <4 x half>")
+def _weights(lowering: Lowering, state: Value) -> tuple[str, str]:
+    """Pointers to the raw weight entries and to the doubles they are decoded to."""
+    build = lowering.builder
+    raw, halves = (
+        build.op(f"inttoptr i64 {build.load('i64', build.at(state.text, 'i64', place))} to ptr")
+        for place in (at.WEIGHTS, at.HALF_WEIGHTS)
+    )
+    return raw, halves
+
+
+def _lower_decode_weight(lowering: Lowering, arguments: list[Value]) -> Value:
+    build, entry = lowering.builder, lowering.as_int(arguments[1])
+    raw, halves = _weights(lowering, arguments[0])
+    four = build.op(f"bitcast i64 {build.load('i64', build.at(raw, 'i64', entry))} to <4 x half>")
     wide = build.op(f"fpext <4 x half> {four} to <4 x double>")
-    begin = build.at(target.text, "double", lowering.as_int(first))
+    rows = build.op(f"shl i64 {build.op(f'and i64 {entry}, 3')}, 6")
+    first = build.op(f"or i64 {rows}, {build.op(f'lshr i64 {entry}, 2')}")
+    begin = build.at(halves, "double", first)
     for index in range(4):
         one = build.op(f"extractelement <4 x double> {wide}, i32 {index}")
         build.store("double", one, build.at(begin, "double", 16 * index))
     return constant(0)
 
 
-def _lower_widen_all(lowering: Lowering, arguments: list[Value]) -> Value:
+def _lower_decode_all_weights(lowering: Lowering, arguments: list[Value]) -> Value:
     """Sixteen units of sixteen halves become sixteen rows, one per half, of sixteen doubles: eight units at a
     time, whose halves three rounds of unpacking bring side by side."""
-    build, (target, raw) = lowering.builder, arguments
+    build = lowering.builder
+    raw, halves_at = _weights(lowering, arguments[0])
 
     def shuffled(kind: str, one: str, other: str, order: list[int]) -> str:
         mask = ", ".join(f"i32 {index}" for index in order)
@@ -284,8 +309,7 @@ def _lower_widen_all(lowering: Lowering, arguments: list[Value]) -> Value:
 
     for unit in (0, 8):
         columns = [
-            [build.load("<16 x i16>", build.at(raw.text, "<16 x i16>", unit + place), 4)]
-            for place in range(8)
+            [build.load("<16 x i16>", build.at(raw, "<16 x i16>", unit + place), 4)] for place in range(8)
         ]
         for bits in (16, 32, 64):
             columns = [
@@ -302,7 +326,7 @@ def _lower_widen_all(lowering: Lowering, arguments: list[Value]) -> Value:
                 halves = shuffled("<16 x half>", both, "poison", list(range(upper, upper + 8)))
                 doubles = build.op(f"fpext <8 x half> {halves} to <8 x double>")
                 build.store(
-                    "<8 x double>", doubles, build.at(target.text, "double", 16 * (row + upper) + unit), 8
+                    "<8 x double>", doubles, build.at(halves_at, "double", 16 * (row + upper) + unit), 8
                 )
     return constant(0)
 
@@ -310,8 +334,8 @@ def _lower_widen_all(lowering: Lowering, arguments: list[Value]) -> Value:
 def library_source(native_halves: bool) -> str:
     """The library as LLVM text. `native_halves`: the CPU converts half precision itself."""
     if native_halves:
-        special(runtime.widen_entry)(_lower_widen_entry)
-        special(runtime.widen_all)(_lower_widen_all)
+        special(decode_weight)(_lower_decode_weight)
+        special(runtime.decode_all_weights)(_lower_decode_all_weights)
     wanted: dict[str, Callable[..., Any]] = {symbol(function): function for function in RUNTIME}
     public = set(wanted)
     parts: list[str] = []

@@ -10,24 +10,22 @@ from __future__ import annotations
 import ctypes
 
 from ...isa.meaning.address import ADDRESS
-from ...isa.meaning.arrays import Doubles, Integers, Words, word_at
+from ...isa.meaning.arrays import Integers, word_at
 from ...isa.meaning.bits import ROUNDING, WORD, single_value
-from ...isa.meaning.float16 import ESR, half_value, round_half
+from ...isa.meaning.float16 import ESR, round_half
 from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_END
 from ...machine.timing import SUPERVISOR_LATENCY, WORKER_SLOTS
 from .. import state as at
 from ..codes import BR, BRI, BRNZDEC, GROUP_CONTROL, GROUP_WORDS, SYNC
 from ..engine_decode import find_form, immediate_of
-from ..engine_registers import CCCSLOAD, FP_CTL, FP_STS, csr_index
+from ..engine_registers import CCCSLOAD, FP_CTL, FP_STS, csr_index, decode_weight
 from ..instruction_tables import IMMEDIATE, INFO_GROUP, ROW
 from ..pointers import (
     bytes_at,
-    half_weights,
     integers_at,
     marks_at,
     memory_words,
     tables,
-    weight_words,
     words_at,
 )
 from ..stops import STOP_ASSISTANCE
@@ -41,7 +39,7 @@ GENERAL_BITS = ROUNDING | ESR
 LOOK_AHEAD = 24
 """Most instructions that are looked at between a launch and the wait for it."""
 MANY_ENTRIES = 24
-"""Weight entries from which on all are widened at once."""
+"""Weight entries from which on all are decoded at once."""
 GIVE_UP = 8
 """Failures without a success after which a translation is not tried again."""
 
@@ -53,20 +51,10 @@ def call_worker(function: int, state: Integers, context: int, scratch: Integers)
     return int(prototype(function)(state.ctypes.data, context, scratch.ctypes.data))
 
 
-def widen_entry(target: Doubles, first: int, halves: int) -> int:
-    """Four halves as doubles, 16 places apart."""
-    target[first] = half_value(halves & 0xFFFF)
-    target[first + 16] = half_value((halves >> 16) & 0xFFFF)
-    target[first + 32] = half_value((halves >> 32) & 0xFFFF)
-    target[first + 48] = half_value((halves >> 48) & 0xFFFF)
-    return 0
-
-
-def widen_all(target: Doubles, raw: Words) -> int:
-    """All weight entries as doubles; in vectors where the CPU converts halves."""
+def decode_all_weights(state: Integers) -> int:
+    """`decode_weight` of every entry; in vectors where the CPU converts halves."""
     for entry in range(64):
-        halves = word_at(raw, 2 * entry) | (word_at(raw, 2 * entry + 1) << 32)
-        widen_entry(target, 64 * (entry & 3) + (entry >> 2), halves)
+        decode_weight(state, entry)
     return 0
 
 
@@ -497,12 +485,12 @@ def load_weights_run(state: Integers, scratch: Integers, pattern: int, entries: 
         data += 2 * entries
         count += 1
     if count * entries >= MANY_ENTRIES:
-        widen_all(half_weights(state), weight_words(state))
+        decode_all_weights(state)
     else:
         for index in range(code, code + count):
             first = word_at(words, index) & 0xFF
             for entry in range(first, first + entries):
-                widen_entry(half_weights(state), 64 * (entry & 3) + (entry >> 2), raw[entry])
+                decode_weight(state, entry)
     if count:
         state[at.CLOCK] = max(state[at.CLOCK], state[at.CSR_READY + CCCSLOAD]) + count
         state[csr_index(0, CCCSLOAD)] = (address + count * size) & WORD

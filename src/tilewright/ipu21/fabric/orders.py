@@ -42,16 +42,14 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
         sent[messages.source], np.maximum.reduceat(received[messages.tile], messages.offsets[:-1])
     )
     whole = np.ones(len(receivers), dtype=np.int64)
-    single = bool((receivers == 1).all())
     most = max(sent.max(), received.max())
-    bundle = _bundles(messages) if single else None
+    bundle = _bundles(messages) if (receivers == 1).all() else None
     tight = False
     if bundle is not None:
         sizes = np.bincount(bundle, messages.items)
         tight = bool(_EVEN * sizes.max() <= sizes.min())
         tight = tight and all(_EVEN * most <= load[load > 0].mean() for load in (sent, received))
-    if tight:
-        for order in _coloured(messages, bundle):
+        for order in _coloured(messages, bundle) if tight else ():
             yield order, whole
     rounds = _rounds(messages)
     # One key instead of two or three: large phases are sorted much faster so.
@@ -60,9 +58,10 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
     by_load = np.argsort(rounds << 48 | idle << 16 | shorter, kind="stable")
     yield by_load, whole
     yield np.argsort(rounds << 48 | shorter, kind="stable"), whole
-    if single:
-        for order in () if tight else (*_coloured(messages, bundle), *_coloured(messages)):
-            yield order, whole
+    if bundle is not None:
+        for bundles in () if tight else (bundle, np.arange(len(bundle))):
+            for order in _coloured(messages, bundles):
+                yield order, whole
         return
     # Many multicasts at once seldom find all their receivers free together. A sender with time to spare
     # sends again instead.
@@ -111,16 +110,14 @@ def _bundles(messages: Messages) -> Order:
     return numbers
 
 
-def _coloured(messages: Messages, bundle: Order | None = None) -> Iterator[Order]:
+def _coloured(messages: Messages, bundle: Order) -> Iterator[Order]:
     """Colour by colour, where messages of one bundle have one colour. Colouring in the order of route times
     groups like routes, which keeps the gaps short that an endpoint has between messages of different columns.
     """
     from .colouring import colour
 
-    source, tile, route = messages.source, messages.tile, messages.route
-    if bundle is not None:
-        _, first = np.unique(bundle, return_index=True)
-        source, tile, route = source[first], tile[first], route[first]
+    _, first = np.unique(bundle, return_index=True)
+    source, tile, route = messages.source[first], messages.tile[first], messages.route[first]
     degree = max(int(np.bincount(end).max()) for end in (source, tile))
     if 2 * TILE_IDS * degree > _COLOUR_CELLS:
         return
@@ -131,7 +128,4 @@ def _coloured(messages: Messages, bundle: Order | None = None) -> Iterator[Order
         colour(source, tile, order, degree, colours)
         used = np.bincount(colours, minlength=degree)
         mean = np.bincount(colours, along, degree) / np.maximum(used, 1)
-        if bundle is None:
-            yield np.lexsort((colours, sign * mean[colours]))
-        else:
-            yield np.lexsort((bundle, colours[bundle], sign * mean[colours[bundle]]))
+        yield np.lexsort((bundle, colours[bundle], sign * mean[colours[bundle]]))

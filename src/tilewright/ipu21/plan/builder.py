@@ -203,8 +203,7 @@ class Builder:
 
     def bring(self, held: Held, layout: Layout, name: str, owner: str) -> tuple[str, list[Move]]:
         """The value in `layout`: where it lies if that is the layout, otherwise a new buffer and the move."""
-        source = self.source(held)
-        if source.whole and source.layout.same_shards(layout):
+        if self.source(held).lies_in(layout):
             return held.buffer, []
         buffer = self.add(name, layout, "scratch", owner)
         return buffer, [Retile(held.buffer, buffer, held.column)]

@@ -276,6 +276,10 @@ class Source:
         """True if it is all columns."""
         return self.column == 0 and self.columns == self.layout.column.extent
 
+    def lies_in(self, layout: Layout) -> bool:
+        """True if nothing has to move for the columns to lie in a layout."""
+        return self.whole and self.layout.same_shards(layout)
+
     def layout_of_its_own(self) -> Layout:
         """A layout for a buffer that holds just these columns."""
         if self.whole:

@@ -162,9 +162,7 @@ def must_receive(query: Query, grid: Grid) -> bool:
     """True if the left operand does not already lie where the kernel reads it."""
     if query.source is None:
         return grid.c > 1 or grid.chunks > 1
-    return grid.chunks > 1 or not (
-        query.source.whole and query.source.layout.same_shards(left_layout(query.shape, grid))
-    )
+    return grid.chunks > 1 or not query.source.lies_in(left_layout(query.shape, grid))
 
 
 def _received(query: Query, grid: Grid, chunk: int = 0) -> float:
@@ -229,7 +227,7 @@ def _partials(query: Query, grid: Grid, partial: Layout, pieces: Layout) -> floa
     traffic, tiles, words = [gather(partial, pieces, grid.k, grid.c)], grid.tiles, 0
     if query.beside is not None:
         result, beside = result_layout(query.shape, grid), query.beside
-        if not (beside.whole and beside.layout.same_shards(result)):
+        if not beside.lies_in(result):
             traffic.append(retile(beside.layout, result, beside.column))
             tiles = max(tiles, beside.layout.tiles)
     elif query.residual:

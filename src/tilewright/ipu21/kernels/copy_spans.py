@@ -73,17 +73,21 @@ def frame(spans: Sequence[Span], words: int) -> list[int]:
 
 def cycles(workers: Sequence[Sequence[Span]]) -> int:
     """Cycles from `runall` to the release of `sync 2` behind it (exact on the simulator)."""
-    each = len([*_SPAN, *_NEXT])
-    slots = [sum(each + len(_WORD) * words for words, _, _ in own) for own in workers]
-    return RUN_LAUNCH + RUN_RELEASE + WORKER_SLOTS * (len(_BEGIN) + max(slots) + 1)
+    return _cycles(max(_slots(len(own), sum(words for words, _, _ in own)) for own in workers))
 
 
 def expected(count: int, words: int) -> int:
     """The same for `count` spans of `words` words, about."""
     share = ceil_div(count * words, WORKER_SLOTS)
     spans = ceil_div(share, words) + (count > 1 and WORKER_SLOTS % count != 0)
-    return (
-        RUN_LAUNCH
-        + RUN_RELEASE
-        + WORKER_SLOTS * (len(_BEGIN) + spans * len([*_SPAN, *_NEXT]) + len(_WORD) * share + 1)
-    )
+    return _cycles(_slots(spans, share))
+
+
+def _slots(spans: int, words: int) -> int:
+    """Slots that a worker takes for its spans, which have so many words together."""
+    return spans * len([*_SPAN, *_NEXT]) + words * len(_WORD)
+
+
+def _cycles(slots: int) -> int:
+    """See `cycles`; `slots` are those of the busiest worker's spans."""
+    return RUN_LAUNCH + RUN_RELEASE + WORKER_SLOTS * (len(_BEGIN) + slots + 1)

@@ -132,8 +132,11 @@ class PreparedCalls:
         self._steps: dict[int, _Step] = {}
         self._areas = np.zeros((0, 0), dtype=np.uint32)
         self._moving: dict[int, list[list[Moving]]] = {}
-        for step, item in enumerate(work.work):
-            if isinstance(item, Call) and runs is not None and times[step] >= runs:
+        often = [
+            (step, item) for step, item in enumerate(work.work) if runs is not None and times[step] >= runs
+        ]
+        for step, item in often:
+            if isinstance(item, Call):
                 self._steps[step] = _gather(item, work, placement, image.symbols[item.kernel], times[step])
         self._evaluate()
         cursor = 0
@@ -142,8 +145,8 @@ class PreparedCalls:
                 made.top = align_up(cursor + made.depth, FRAME_ALIGNMENT)
                 cursor = made.top + 4 * made.moving
         self._copies: dict[int, CopyFrames] = {}
-        for step, item in enumerate(work.work):
-            if isinstance(item, Phase) and item.copies and runs is not None and times[step] >= runs:
+        for step, item in often:
+            if isinstance(item, Phase) and item.copies:
                 cursor = align_up(cursor, FRAME_ALIGNMENT)
                 self._copies[step] = copy_frames(item, work, placement, cursor)
                 cursor += self._copies[step].bytes

@@ -124,12 +124,15 @@ def test_operations_mean_what_the_instruction_set_says(mnemonic: str) -> None:
         assert found.tolist() == [meaning.function(*row[:count]) for row in rows]
 
 
-def run_text(text: str, arguments: dict[int, int]) -> list[Reached]:
+def linked(text: str) -> tuple[Code, int]:
+    """A function's code, and its address."""
     source = f'.section .text.f, "ax"\n.globl f\n.type f, @function\nf:\n{text}\n'
     image = link([assemble(source, filename="f.S")], intervals=((0x4C000, 0x50000),), roots=["f"])
-    return run_ahead(
-        Code(image), image.symbols["f"], {n: np.array([v]) for n, v in arguments.items()}, STACK_TOP
-    )
+    return Code(image), image.symbols["f"]
+
+
+def run_text(text: str, arguments: dict[int, int]) -> list[Reached]:
+    return run_ahead(*linked(text), {n: np.array([v]) for n, v in arguments.items()}, STACK_TOP)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +163,7 @@ def test_an_endless_prologue_ends() -> None:
 
 def tail(*lines: str) -> Tail:
     """What `tail_of` says of a text."""
-    text = "\n".join(lines)
-    source = f'.section .text.f, "ax"\n.globl f\n.type f, @function\nf:\n{text}\n'
-    image = link([assemble(source, filename="f.S")], intervals=((0x4C000, 0x50000),), roots=["f"])
-    return tail_of(Code(image), image.symbols["f"])
+    return tail_of(*linked("\n".join(lines)))
 
 
 LAUNCH, WAIT, BACK = "runall $m9, $m11, 2", "sync 2", "br $m10"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.abc
-import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -26,14 +26,11 @@ class _Overlay(importlib.abc.MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != self._module:
             return None
-        folders = list(path or []) if self._package else None
-        spec = importlib.util.spec_from_file_location(
-            fullname, self._file, submodule_search_locations=folders
+        # A package's submodules stay where they are.
+        folders = [str(Path(folder) / fullname.rpartition(".")[2]) for folder in path or ()]
+        return spec_from_file_location(
+            fullname, self._file, submodule_search_locations=folders if self._package else None
         )
-        if spec is not None and self._package:
-            original = Path(next(iter(path or []))) / fullname.rpartition(".")[2]
-            spec.submodule_search_locations = [str(original)]
-        return spec
 
 
 def imports_of(module: ModuleType) -> set[str]:

@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -198,7 +198,7 @@ def _run_tests(tests: Sequence[str], folder: Path, tracer: Tracer | None) -> int
     watch = _Watch()
     options = ["-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist"]
     code = 0
-    with tracer.running() if tracer else _nothing():
+    with tracer.running() if tracer else contextlib.nullcontext():
         # File by file: what fails early spares the others even their collection.
         for name in tests:
             file, _, some = name.partition(" -k ")
@@ -211,8 +211,3 @@ def _run_tests(tests: Sequence[str], folder: Path, tracer: Tracer | None) -> int
     said |= {"failed": watch.failed, "lines": tracer.lines if tracer else None}
     (folder / "said").write_text(json.dumps(said))
     return code
-
-
-@contextlib.contextmanager
-def _nothing() -> Iterator[None]:
-    yield

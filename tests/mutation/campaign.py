@@ -7,7 +7,7 @@
 Guards are found in the source (`subjects.py` says where; `conditions.py`, `contracts.py` and
 `instructions.py` how): conditions of refusals, terms of checks, limits, alignment, filters, what kernel
 contracts ask for, and guarding instructions in assembly text. Each is taken away in a copy that only one
-forked process sees; the tests of its subject run there, first those files that execute the line, up to the
+forked process sees; the tests of its subject that execute the line run there, the quickest first, up to the
 first failure. A mutant that no test notices has survived. `equivalent.toml` names mutants that change nothing
 there is to see, and why. Sources must not be edited meanwhile.
 
@@ -17,6 +17,7 @@ Exit status: 0 if none survived, 1 if one did, 2 if the request is at fault.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -26,13 +27,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(1, str(Path(__file__).resolve().parents[2] / "src"))
 
 from mutation.mutant import Mutant
-from mutation.selection import selected, watched
+from mutation.selection import Selection, selected, watched
 from mutation.subjects import SUBJECTS, Subject, equivalents
 from mutation.trials import HARMLESS, Trials, load_everything
 from tilewright.errors import TilewrightError, UsageError
 
-SECONDS = 300.0
-"""Of one trial; all tests of a subject take less when nothing is wrong."""
+SECONDS = 600.0
+"""Of one trial, whatever its tests take."""
+TEST_SECONDS = 30.0
+"""Of processor time that the tests of one trial take when nothing is wrong; what only slower tests notice
+deserves a quick one."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,6 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seconds", type=float, default=SECONDS, help="limit of one trial (default %(default)s)"
     )
+    parser.add_argument(
+        "--test-seconds",
+        type=float,
+        default=TEST_SECONDS,
+        help="tests of one trial may take so long together when nothing is wrong (default %(default)s)",
+    )
     return parser
 
 
@@ -91,7 +101,7 @@ def _run(options: argparse.Namespace) -> int:
     for name, subject in chosen.items():
         if mutants[name]:
             held = {} if options.equivalent else reasons
-            left, total = _subject(name, subject, mutants[name], held, trials, options.tests)
+            left, total = _subject(name, subject, mutants[name], held, trials, options)
             survivors += left
             totals.append(total)
     print("\n".join(totals))
@@ -118,22 +128,32 @@ def _subject(
     mutants: Sequence[Mutant],
     reasons: dict[str, str],
     trials: Trials,
-    tests: Sequence[str] | None,
+    options: argparse.Namespace,
 ) -> tuple[list[Mutant], str]:
     """(mutants that survived, one line of counts)."""
-    touched = watched(subject.test_files(), trials) if tests is None else {}
-    killed, survivors = 0, []
+    touched = watched(subject, trials) if options.tests is None else {}
+    killed, survivors, sound = 0, [], set[str]()
     started = time.monotonic()
     tried = [mutant for mutant in mutants if mutant.name not in reasons]
     for count, mutant in enumerate(tried, 1):
-        outcome = trials.run(mutant, tests or selected(mutant, touched, subject.likely_for(mutant)))
+        chosen = Selection(options.tests or [], math.inf)
+        if options.tests is None:
+            likely = subject.likely_for(mutant)
+            chosen = selected(mutant, touched, likely=likely, seconds=options.test_seconds)
+        outcome = trials.run(
+            mutant, chosen.tests, work=None if math.isinf(chosen.seconds) else chosen.seconds
+        )
         if outcome.verdict == "broken":
             raise UsageError(f"the tests could not be run: {outcome.by}", where=mutant.name)
         dead = outcome.verdict != HARMLESS
         killed += dead
         if not dead:
             survivors.append(mutant)
-        verdict = f"{outcome.verdict} ({outcome.by})" if dead else "SURVIVED"
+        elif "::" in outcome.by and outcome.by not in sound:
+            _passes(outcome.by, trials)
+            sound.add(outcome.by)
+        left = f" ({chosen.left} more tests execute it)" if chosen.left else ""
+        verdict = f"{outcome.verdict} ({outcome.by})" if dead else f"SURVIVED{left}"
         print(f"{name} {count}/{len(tried)} {outcome.seconds:5.1f} s  {mutant.name}: {verdict}", flush=True)
     equivalent = len(mutants) - len(tried)
     minutes = (time.monotonic() - started) / 60
@@ -141,6 +161,13 @@ def _subject(
         f"{name}: {len(mutants)} mutants, {killed} killed, {equivalent} equivalent, "
         f"{len(survivors)} survived, {minutes:.0f} minutes"
     )
+
+
+def _passes(test: str, trials: Trials) -> None:
+    """Refuse a test that fails anyway."""
+    name = test.removeprefix("tests/").removesuffix(" (collection)")
+    if trials.run(None, [name]).verdict != HARMLESS:
+        raise UsageError("it fails without any mutant", where=test)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which test files may notice a mutant, from what they execute when nothing is wrong."""
+"""Which tests may notice a mutant, from what they execute when nothing is wrong."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from mutation.mutant import SOURCE, Mutant
-from mutation.subjects import TESTS
+from mutation.subjects import TESTS, Subject
 from mutation.trials import HARMLESS, Trials
 from tilewright.errors import UsageError
 from tilewright.files import write_whole
@@ -18,69 +17,95 @@ from tilewright.user_cache import cache_area
 
 @dataclass(frozen=True)
 class Watched:
-    """Seconds that a test file takes while it is watched, and the lines it executes in each source file."""
+    """Seconds of processor time that a test takes while it is watched, and the lines it executes in each
+    source file."""
 
     seconds: float
     lines: dict[str, list[int]]
 
 
 Touched = dict[str, Watched]
+"""By test: `FILE::NAME` below `tests`."""
 
 
-def selected(mutant: Mutant, touched: Touched, likely: str | None = None) -> list[str]:
-    """Test files to run against a mutant, in this order: those that execute its line, something else of its
-    function, something else of its file; within each the quickest first.
+@dataclass(frozen=True)
+class Selection:
+    """Tests to run against a mutant, in this order; how long they take together; how many more there are."""
 
-    What lies in a function that some test executes only those can notice that do. What lies elsewhere may
-    have been used while modules were imported. Where no test executes anything of the file, all are run.
+    tests: list[str]
+    seconds: float = 0.0
+    left: int = 0
+
+
+def selected(mutant: Mutant, touched: Touched, *, likely: str | None = None, seconds: float) -> Selection:
+    """Tests that execute a mutant's line; beside one that does; something else of its function; something
+    else of its file. Within each the quickest first, as many as together take `seconds`, and one at least.
+
+    What lies in a function that some test executes only those can notice that do, or that stand beside one:
+    they may use what it has made. What lies elsewhere may have been used while modules were imported. Where
+    no test executes anything of the file, all may.
 
     Args:
         likely: what to run before all others.
     """
+    first, last = mutant.around
+    near = {name: watched.lines.get(mutant.path, []) for name, watched in touched.items()}
+    beside = {_file(name) for name, lines in near.items() if mutant.line in lines}
 
     def rank(name: str) -> int:
-        lines = touched[name].lines.get(mutant.path, [])
-        first, last = mutant.around
+        lines = near[name]
         if mutant.line in lines:
             return 0
-        return 1 if any(first <= line <= last for line in lines) else 2 if lines else 3
+        if _file(name) in beside:
+            return 1
+        return 2 if any(first <= line <= last for line in lines) else 3 if lines else 4
 
     ranks = {name: rank(name) for name in touched}
     ordered = sorted(touched, key=lambda name: (ranks[name], touched[name].seconds))
-    first = [likely] if likely else []
-    for furthest in (1, 2) if mutant.around != (0, 0) else (2,):
-        near = [name for name in ordered if ranks[name] <= furthest]
-        if near:
-            return first + near
-    return first + ordered
+    for furthest in (2, 3, 4) if mutant.around != (0, 0) else (3, 4):
+        chosen = [name for name in ordered if ranks[name] <= furthest]
+        if chosen:
+            break
+    total, tests = 0.0, [likely] if likely else []
+    for count, name in enumerate(chosen):
+        total += touched[name].seconds
+        if count and total > seconds:
+            return Selection(tests, total - touched[name].seconds, len(chosen) - count)
+        tests.append(name)
+    return Selection(tests, total)
 
 
-def watched(tests: Sequence[str], trials: Trials) -> Touched:
-    """What each test file executes; kept until it or the source changes.
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def watched(subject: Subject, trials: Trials) -> Touched:
+    """What each test of a subject executes of its sources; kept until they or the test's file change.
 
     Raises UsageError if a test fails without any mutant.
     """
-    kept = cache_area("mutation") / "touched.json"
-    known = json.loads(kept.read_text()) if kept.exists() else {}
+    area = cache_area("mutation")
     result = {}
-    for name in tests:
-        key = _digest(name)
-        if known.get(name, {}).get("key") != key:
-            outcome = trials.run(None, [name], lines=True)
+    for file in subject.test_files():
+        key = _digest(file, subject.paths())
+        kept = area / f"touched/{key}.json"
+        if not kept.exists():
+            outcome = trials.run(None, [file], watch=subject.paths())
             if outcome.verdict != HARMLESS:
-                raise UsageError(f"tests/{name} fails without any mutant: {outcome.by}")
-            print(f"tests/{name} passes in {outcome.seconds:.1f} s", flush=True)
-            known[name] = {"key": key, "seconds": outcome.seconds, "lines": outcome.lines}
+                raise UsageError(f"tests/{file} fails without any mutant: {outcome.by}")
+            print(f"tests/{file} passes in {outcome.seconds:.1f} s", flush=True)
             kept.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(kept, json.dumps(known).encode())
-        result[name] = Watched(known[name]["seconds"], known[name]["lines"])
+            write_whole(kept, json.dumps(outcome.touched).encode())
+        for name, (seconds, lines) in json.loads(kept.read_text()).items():
+            result[name] = Watched(seconds, lines)
     return result
 
 
-def _digest(test: str) -> str:
-    """Of the source and what stands beside a test file."""
+def _digest(test: str, sources: Sequence[str]) -> str:
+    """Of sources, a test file and what stands beside it that is no test."""
     digest = hashlib.sha256()
-    for path in [*sorted(SOURCE.rglob("*.py")), *sorted((TESTS / test).parent.glob("*.py"))]:
-        if path.name == Path(test).name or not path.name.startswith("test_"):
+    beside = sorted((TESTS / test).parent.glob("*.py"))
+    for path in [*(SOURCE / source for source in sources), *beside]:
+        if path.name == TESTS.joinpath(test).name or not path.name.startswith("test_"):
             digest.update(f"{path.relative_to(TESTS.parent)} ".encode() + path.read_bytes())
-    return digest.hexdigest()
+    return digest.hexdigest()[:32]

@@ -1,30 +1,36 @@
-"""Which lines of the source a test file executes, imports left aside."""
+"""Which lines of the source each test executes, imports left aside."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
+
+QUIET_CALLS = 40
+"""A function whose calls have shown no new line so often is no longer followed in this part."""
 
 
 class Tracer:
-    """Collects executed lines of functions below a folder.
+    """Collects executed lines of functions in some files, part by part.
 
-    Attributes:
-        lines: file below the source folder -> sorted lines.
+    Args:
+        root: folder.
+        files: paths below it, with slashes.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._root = str(folder)
-        self._below = len(str(folder.parents[1])) + 1
-        self._seen: dict[str, set[int]] = {}
+    def __init__(self, root: Path, files: Collection[str]) -> None:
+        self._names = {str(root / file): file for file in files}
+        self._every: dict[CodeType, set[int]] = {}
+        self._parts: list[_Part] = []
+        self._found: dict[str, _Part] = {}
 
-    @property
-    def lines(self) -> dict[str, list[int]]:
-        return {file[self._below :]: sorted(lines) for file, lines in sorted(self._seen.items())}
+    def lines(self, name: str) -> dict[str, set[int]]:
+        """Of a part: file -> lines."""
+        part = self._found.get(name)
+        return {self._names[file]: lines for file, lines in part.seen.items()} if part else {}
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -34,18 +40,38 @@ class Tracer:
         finally:
             sys.settrace(None)
 
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """What is executed meanwhile belongs to this part, and to none around it."""
+        self._parts.append(self._found.setdefault(name, _Part()))
+        try:
+            yield
+        finally:
+            self._parts.pop()
+
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
-        if not code.co_filename.startswith(self._root) or code.co_name == "<module>":
+        if code.co_filename not in self._names or code.co_name == "<module>" or not self._parts:
             return None
-        seen = self._seen.setdefault(code.co_filename, set())
-        every = {line for _, _, line in code.co_lines() if line}
-        if every <= seen:
+        part = self._parts[-1]
+        seen = part.seen.setdefault(code.co_filename, set())
+        if code not in self._every:
+            self._every[code] = {line for _, _, line in code.co_lines() if line}
+        quiet = part.quiet.get(code, 0)
+        if quiet == QUIET_CALLS or self._every[code] <= seen:
             return None
+        part.quiet[code] = quiet + 1
 
         def line(frame: FrameType, event: str, argument: Any) -> Any:
-            seen.add(frame.f_lineno)
+            if frame.f_lineno not in seen:
+                seen.add(frame.f_lineno)
+                part.quiet[code] = 0
             return line
 
-        seen.add(frame.f_lineno)
-        return line
+        return line(frame, event, argument)
+
+
+class _Part:
+    def __init__(self) -> None:
+        self.seen: dict[str, set[int]] = {}
+        self.quiet: dict[CodeType, int] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import resource
 import signal
@@ -17,15 +18,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mutation.mutant import SOURCE, Mutant
 from mutation.overlay import Dependents, replace_module
+from mutation.running import Watch, run_tests
 from mutation.subjects import TESTS
 from mutation.touched import Tracer
 
 MEMORY_BYTES = 8 << 30
 """A trial may map so much more than this process."""
+TRIES, SPARE_SECONDS = 5, 20
+"""A trial is ended when it has taken so many times the processor time of its tests, and so many seconds."""
 HARMLESS = "harmless"
 """What a trial says when no test failed."""
 
@@ -39,13 +42,14 @@ class Outcome:
             not be run.
         by: the first test that failed, or the end of what the trial printed.
         seconds: it took.
-        lines: file below `SOURCE` -> lines executed by functions, if that was asked for.
+        touched: test -> (seconds of processor time, file below `SOURCE` -> lines executed by functions), if
+            that was asked for.
     """
 
     verdict: str
     by: str = ""
     seconds: float = 0.0
-    lines: dict[str, list[int]] | None = None
+    touched: dict[str, tuple[float, dict[str, list[int]]]] | None = None
 
 
 def load_everything() -> Dependents:
@@ -54,7 +58,6 @@ def load_everything() -> Dependents:
     import pkgutil
 
     import hypothesis  # noqa: F401
-    import pytest  # noqa: F401
 
     import tilewright
     from tilewright.ipu21.machine.memory import IMAGE_BASE
@@ -83,37 +86,53 @@ class Trials:
         self._dependents = dependents
         self._seconds = seconds
 
-    def run(self, mutant: Mutant | None, tests: Sequence[str], *, lines: bool = False) -> Outcome:
-        """Run test files (below `tests`) in the given order up to the first failure.
+    def run(
+        self,
+        mutant: Mutant | None,
+        tests: Sequence[str],
+        *,
+        work: float | None = None,
+        watch: Sequence[str] | None = None,
+    ) -> Outcome:
+        """Run tests (below `tests`) in the given order up to the first failure.
 
         Args:
             mutant: None for the source as it is.
-            tests: each a file, which ` -k EXPRESSION` may follow.
-            lines: see `Outcome`.
+            tests: each a file, which ` -k EXPRESSION` may follow, or `FILE::NAME`.
+            work: seconds of processor time that the tests take; a trial that takes several times as many is
+                ended.
+            watch: files below `SOURCE` for `Outcome.touched`.
         """
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="mutation-") as name:
             folder = Path(name)
             process = os.fork()
             if not process:
-                self._child(mutant, tests, folder, lines)
+                self._child(mutant, tests, folder, work, watch)
             status, late = _wait(process, self._seconds)
             seconds = time.monotonic() - started
-            if late:
-                return Outcome("killed by time", f"more than {self._seconds:.0f} s", seconds)
+            code = os.waitstatus_to_exitcode(status)
+            if late or code == -signal.SIGXCPU:
+                return Outcome("killed by time", "it does not end", seconds)
             printed = (folder / "printed").read_text(errors="replace")
             said = json.loads((folder / "said").read_text()) if (folder / "said").exists() else {}
         if "imported" not in said:
             verdict = "killed at import" if mutant else "broken"
             return Outcome(verdict, printed.strip().splitlines()[-1] if printed.strip() else "", seconds)
-        code = os.waitstatus_to_exitcode(status)
         if code == 0:
-            return Outcome(HARMLESS, "", seconds, said["lines"])
+            return Outcome(HARMLESS, "", seconds, said["touched"])
         if code in (1, 2):
-            return Outcome("killed", said["failed"] or "collection", seconds, said["lines"])
+            return Outcome("killed", said["failed"] or "collection", seconds)
         return Outcome("broken", f"exit {code}: {printed[-2000:]}", seconds)
 
-    def _child(self, mutant: Mutant | None, tests: Sequence[str], folder: Path, lines: bool) -> None:
+    def _child(
+        self,
+        mutant: Mutant | None,
+        tests: Sequence[str],
+        folder: Path,
+        work: float | None,
+        watch: Sequence[str] | None,
+    ) -> None:
         code = 70
         try:
             os.setsid()
@@ -124,12 +143,14 @@ class Trials:
             resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY_BYTES,) * 2)
             _separate_caches(folder)
             os.chdir(TESTS.parent)
-            tracer = Tracer(SOURCE / "tilewright/ipu21") if lines else None
             _forget_tests()
             if mutant:
                 dependents = self._dependents.of(mutant.module)
                 replace_module(mutant.module, mutant.source(), folder, dependents)
-            code = _run_tests(tests, folder, tracer)
+            if work is not None:
+                most = math.ceil(time.process_time() + TRIES * work + SPARE_SECONDS)
+                resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))
+            code = run_tests(tests, folder, Watch(Tracer(SOURCE, watch) if watch else None))
         except BaseException as error:
             print(f"{type(error).__name__}: {error}", flush=True)
         finally:
@@ -174,40 +195,3 @@ def _separate_caches(folder: Path) -> None:
         kept.mkdir(parents=True, exist_ok=True)
         (folder / "cache/tilewright" / area).symlink_to(kept)
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-
-
-class _Watch:
-    """Pytest plugin: the first test that fails."""
-
-    failed = ""
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed and not self.failed:
-            self.failed = report.nodeid
-
-    def pytest_collectreport(self, report: Any) -> None:
-        if report.failed and not self.failed:
-            self.failed = f"{report.nodeid} (collection)"
-
-
-def _run_tests(tests: Sequence[str], folder: Path, tracer: Tracer | None) -> int:
-    import pytest
-
-    said: dict[str, Any] = {"imported": True, "failed": "", "lines": None}
-    (folder / "said").write_text(json.dumps(said))
-    watch = _Watch()
-    options = ["-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    code = 0
-    with tracer.running() if tracer else contextlib.nullcontext():
-        # File by file: what fails early spares the others even their collection.
-        for name in tests:
-            file, _, some = name.partition(" -k ")
-            chosen = [f"tests/{file}", *(("-k", some) if some else ())]
-            code = int(pytest.main([*options, *chosen], plugins=[watch]))
-            if code == pytest.ExitCode.NO_TESTS_COLLECTED and some:
-                code = 0
-            if code:
-                break
-    said |= {"failed": watch.failed, "lines": tracer.lines if tracer else None}
-    (folder / "said").write_text(json.dumps(said))
-    return code

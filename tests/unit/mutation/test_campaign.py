@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mutation.campaign import main
 from mutation.mutant import SOURCE, File, Mutant
 from mutation.overlay import Dependents
-from mutation.selection import Watched, selected
+from mutation.selection import Selection, Watched, selected
 from mutation.subjects import SUBJECTS, Subject, equivalents
+from mutation.touched import Tracer
 from mutation.trials import HARMLESS, Trials
 
 pytestmark = pytest.mark.unit
@@ -33,6 +36,12 @@ CONTRACT = Contract(
     (Scalar("rows", "rows", 0, 99),),
     apart=(("out", "x"), ("out", "y")),
 )
+"""
+
+TRACED = """def sign(x):
+    if x > 0:
+        return 1
+    return -1
 """
 
 
@@ -90,19 +99,47 @@ def test_equivalent_mutants_exist_and_have_reasons() -> None:
         assert len(reason.split()) >= 5, name
 
 
-def test_files_that_execute_the_line_come_first() -> None:
+def test_tests_that_execute_the_line_come_first() -> None:
     mutant = Mutant("a.py", 5, "f", "never `x`", 0, 0, "", (4, 8))
     touched = {
-        "far": Watched(1.0, {}),
-        "file": Watched(1.0, {"a.py": [20]}),
-        "function": Watched(1.0, {"a.py": [4, 20]}),
-        "line": Watched(9.0, {"a.py": [4, 5]}),
-        "line too": Watched(2.0, {"a.py": [5]}),
+        "t.py::far": Watched(1.0, {}),
+        "t.py::file": Watched(1.0, {"a.py": [20]}),
+        "t.py::function": Watched(1.0, {"a.py": [4, 20]}),
+        "s.py::line": Watched(9.0, {"a.py": [4, 5]}),
+        "s.py::line too": Watched(2.0, {"a.py": [5]}),
+        "s.py::beside": Watched(0.5, {}),
     }
-    assert selected(mutant, touched) == ["line too", "line", "function"]
-    assert selected(mutant, touched, "far") == ["far", "line too", "line", "function"]
+    near = ["s.py::line too", "s.py::line", "s.py::beside", "t.py::function"]
+    assert selected(mutant, touched, seconds=99) == Selection(near, 12.5, 0)
+    assert selected(mutant, touched, likely="far", seconds=99).tests == ["far", *near]
+    assert selected(mutant, touched, seconds=11.5) == Selection(near[:3], 11.5, 1)
+    assert selected(mutant, touched, seconds=1) == Selection(near[:1], 2.0, 3)
     outside = Mutant("a.py", 1, "", "never `x`", 0, 0, "")
-    assert selected(outside, touched) == ["file", "function", "line too", "line"]
+    assert selected(outside, touched, seconds=99).tests == [
+        "t.py::file",
+        "t.py::function",
+        "s.py::line too",
+        "s.py::line",
+    ]
+
+
+def test_what_tests_execute_is_seen_test_by_test(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TRACED)
+    module: dict[str, Any] = {}
+    exec(compile(TRACED, str(tmp_path / "a.py"), "exec"), module)
+    tracer = Tracer(tmp_path, ["a.py"])
+    with tracer.running():
+        module["sign"](1)
+        with tracer.part("one"):
+            module["sign"](1)
+            with tracer.part("shared"):
+                module["sign"](0)
+        with tracer.part("two"):
+            module["sign"](-1)
+    assert tracer.lines("one") == {"a.py": {1, 2, 3}}
+    assert tracer.lines("shared") == {"a.py": {1, 2, 4}}
+    assert tracer.lines("two") == {"a.py": {1, 2, 4}}
+    assert tracer.lines("three") == {}
 
 
 def test_a_mutant_is_killed_and_the_source_as_it_is_passes() -> None:
@@ -122,6 +159,9 @@ def test_a_mutant_is_killed_and_the_source_as_it_is_passes() -> None:
     before = (SOURCE / mutant.path).read_bytes()
     outcome = trials.run(mutant, [test])
     assert outcome.verdict == "killed" and "test_no_room.py::" in outcome.by
+    name = outcome.by.removeprefix("tests/")
+    seen = trials.run(None, [name], watch=[mutant.path]).touched or {}
+    assert list(seen) == [name] and mutant.line in seen[name][1][mutant.path]
     assert (SOURCE / mutant.path).read_bytes() == before
 
 

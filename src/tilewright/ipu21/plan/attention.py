@@ -221,6 +221,8 @@ def _compute(grid: Grid) -> dict[str, float]:
 
 
 def _merge_cycles(grid: Grid, rows: int, panels: int) -> Any:
+    if grid.key_parts == 1:
+        return cost.kernel("scale_rows_f16", rows=rows, panels=panels)
     if grid.heads == 1:
         return cost.kernel(
             "attention_merge_own_f16", rows=rows, panels=panels, remote_count=grid.key_parts - 1
@@ -345,11 +347,13 @@ class _Stages:
         if builder.layout(value).order == "a16":
             transposed = self._transpose(value)
         query, key = self._scaled(query, key)
-        output = builder.add(f"{name}.partial", grid.output(), "scratch", name)
+        alone = grid.key_parts == 1
+        label = name if alone else f"{name}.partial"
+        output = builder.add(label, grid.output(), "value" if alone else "scratch", name)
         state = builder.add(f"{name}.state", grid.state(), "scratch", name)
         for head in range(grid.heads):
             self._head(head, query, key, transposed, mask, output, state)
-        return self._merge(output, state)
+        return self._divide(output, state) if alone else self._merge(output, state)
 
     def _operands(self) -> tuple[str, str, str, str | None]:
         """Queries, keys, values and mask where the kernels read them, by one exchange."""
@@ -455,6 +459,20 @@ class _Stages:
             windows={0: wide, 2: wide},
         )
 
+    def _divide(self, output: str, state: str) -> str:
+        """The result, in place, where all keys are on one tile."""
+        grid, width = self.grid, self.grid.problem.value_width
+        for head in range(grid.heads):
+            wide = (head * width, width)
+            self.planner.builder.call(
+                f"{self.name}.divide{f'.{head}' if grid.heads > 1 else ''}",
+                "scale_rows_f16",
+                (output, output, state),
+                self.cycles["merge"] / grid.heads,
+                windows={0: wide, 1: wide, 2: (head, 1)},
+            )
+        return output
+
     def _merge(self, output: str, state: str) -> str:
         """The buffer of the merged result.
 
@@ -464,16 +482,14 @@ class _Stages:
         builder, grid, name = self.planner.builder, self.grid, self.name
         parts, several = grid.key_parts, grid.heads > 1
         result = builder.add(name, grid.output(grid.pieces), "value", name)
-        outputs, states = (output, state) if several else (None, None)
-        if parts > 1:
-            slots = parts if several else parts - 1
-            outputs = builder.add(f"{name}.outputs", grid.output(grid.pieces), "scratch", name, slots=slots)
-            states = builder.add(f"{name}.states", grid.state(grid.pieces), "scratch", name, slots=slots)
-            moves = [
-                Gather(output, outputs, result, parts, grid.pieces.stride, own=several),
-                Gather(state, states, states, parts, grid.pieces.stride, own=several),
-            ]
-            builder.exchange(f"{name}.partials", moves)
+        slots = parts if several else parts - 1
+        outputs = builder.add(f"{name}.outputs", grid.output(grid.pieces), "scratch", name, slots=slots)
+        states = builder.add(f"{name}.states", grid.state(grid.pieces), "scratch", name, slots=slots)
+        moves = [
+            Gather(output, outputs, result, parts, grid.pieces.stride, own=several),
+            Gather(state, states, states, parts, grid.pieces.stride, own=several),
+        ]
+        builder.exchange(f"{name}.partials", moves)
         if not several:
             builder.call(
                 f"{name}.merge",

@@ -173,38 +173,23 @@ def worker_turn(state: Integers, context: int, cycle: int) -> int:
     return 0
 
 
-def earliest_exit(state: Integers) -> int:
-    """The context that leaves first of those whose exits are known already, 0 if there is none."""
-    found = 0
-    earliest = 0
-    for context in range(1, at.CONTEXTS):
-        exit_cycle = state[at.EXITS + at.EXIT_FIELDS * context]
-        if exit_cycle and (found == 0 or exit_cycle < earliest):
-            found = context
-            earliest = exit_cycle
-    return found
-
-
-def leave_in_order(state: Integers, limit: int) -> int:
+def leave_before(state: Integers, limit: int) -> int:
     """The exits, before cycle `limit`, of workers that a native function has run."""
-    context = earliest_exit(state)
-    while context:
+    last = 0
+    for context in range(1, at.CONTEXTS):
         place = at.EXITS + at.EXIT_FIELDS * context
         cycle = state[place] - 1
-        if cycle >= limit:
-            break
-        leave(state, context, cycle, state[place + 2] != 0)
-        state[at.STARTS + context] = cycle + WORKER_SLOTS
-        state[at.COUNTS + context] += state[place + 1]
-        state[at.BUDGET] -= state[place + 1]
-        state[at.PCS + context] = state[place + 3]
-        for index in range(at.EXIT_FIELDS):
-            state[place + index] = 0
-        state[at.PENDING] -= 1
-        if state[at.ACTIVE] == 0:
-            limit = cycle + 1
-        context = earliest_exit(state)
-    state[at.WORKER_CLOCK] = limit
+        if 0 <= cycle < limit:
+            last = max(last, cycle)
+            leave(state, context, cycle, state[place + 2] != 0)
+            state[at.STARTS + context] = cycle + WORKER_SLOTS
+            state[at.COUNTS + context] += state[place + 1]
+            state[at.BUDGET] -= state[place + 1]
+            state[at.PCS + context] = state[place + 3]
+            for field in range(at.EXIT_FIELDS):
+                state[place + field] = 0
+            state[at.PENDING] -= 1
+    state[at.WORKER_CLOCK] = limit if state[at.ACTIVE] else last + 1
     return 0
 
 
@@ -214,7 +199,7 @@ def run_workers(state: Integers, limit: int) -> int:
     Returns 1 after recording a stop.
     """
     if state[at.PENDING]:
-        return leave_in_order(state, limit)
+        return leave_before(state, limit)
     cycle = state[at.WORKER_CLOCK]
     slot = cycle % WORKER_SLOTS
     while cycle < limit:

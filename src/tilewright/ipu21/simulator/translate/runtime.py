@@ -262,12 +262,8 @@ def find_translation(state: Integers, scratch: Integers, context: int) -> int:
 
 
 def is_waiting(state: Integers, context: int) -> bool:
-    """Whether a worker has been launched and has not exited."""
-    found = False
-    for slot in range(WORKER_SLOTS):
-        if state[at.OWNERS + slot] == context:
-            found = True
-    return found
+    """Whether a worker has been launched and has not exited: its slot is its own until then."""
+    return bool(state[at.OWNERS + state[at.FIRSTS + context] % WORKER_SLOTS] == context)
 
 
 def find_each(state: Integers, scratch: Integers) -> int:

@@ -27,8 +27,10 @@ from mutation.touched import Tracer
 
 MEMORY_BYTES = 8 << 30
 """A trial may map so much more than this process."""
-TRIES, SPARE_SECONDS = 5, 20
+TRIES, SPARE_SECONDS = 3, 20
 """A trial is ended when it has taken so many times the processor time of its tests, and so many seconds."""
+CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE)
+"""How compiled code ends that reads or writes where nothing is."""
 HARMLESS = "harmless"
 """What a trial says when no test failed."""
 
@@ -38,8 +40,8 @@ class Outcome:
     """How a trial ended.
 
     Attributes:
-        verdict: `HARMLESS`, "killed", "killed by time", "killed at import", or "broken" if the tests could
-            not be run.
+        verdict: `HARMLESS`, "killed", "killed by time", "killed by a crash", "killed at import", or "broken"
+            if the tests could not be run.
         by: the first test that failed, or the end of what the trial printed.
         seconds: it took.
         touched: test -> (seconds of processor time, file below `SOURCE` -> lines executed by functions), if
@@ -119,6 +121,8 @@ class Trials:
         if "imported" not in said:
             verdict = "killed at import" if mutant else "broken"
             return Outcome(verdict, printed.strip().splitlines()[-1] if printed.strip() else "", seconds)
+        if -code in CRASHES:
+            return Outcome("killed by a crash", signal.Signals(-code).name, seconds)
         if code == 0:
             return Outcome(HARMLESS, "", seconds, said["touched"])
         if code in (1, 2):

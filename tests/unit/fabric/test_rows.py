@@ -15,8 +15,13 @@ from tilewright.errors import ScheduleError
 from tilewright.ipu21.fabric.items import CONTINUE, FORMAT, MUX, MUXPAIR, POINTER, ROW_ITEM, SEND, row_items
 from tilewright.ipu21.fabric.parse import parse_row
 from tilewright.ipu21.fabric.rows import compose_row, compose_rows
+from tilewright.ipu21.isa.encode import encode
 
 pytestmark = pytest.mark.unit
+
+LEAVE, SENDOFF = "send count, srcWord, sctl", "sendoff count, srcDelta, sctl"
+SENDPICP = "sendpicp count, srcWord, sctl, picSel"
+SYNC, DELAY = "sync zimm4", "delay zimm19"
 
 
 @st.composite
@@ -173,6 +178,54 @@ def test_refuses_other_arrays() -> None:
 def test_parse_refuses(words: list[int], message: str) -> None:
     with pytest.raises(ScheduleError, match=message):
         parse_row(np.array(words, dtype=np.uint32), tile=3)
+
+
+def parsed(*instructions: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    words = [word for instruction in instructions for word in instruction]
+    return parse_row(np.array([*words, 0x43A00000], dtype=np.uint32)).items.tolist()
+
+
+@pytest.mark.parametrize(
+    ("following", "items"),
+    [
+        # Three words from 0x50000 on, then two more.
+        (encode(SENDOFF, 1, 0, 1), [(0, SEND, 1, 5, 0x50000)]),
+        (encode(SENDOFF, 1, 2, 1), [(0, SEND, 1, 3, 0x50000), (3, SEND, 1, 2, 0x50014)]),
+        (encode(SENDOFF, 1, 0, 2), [(0, SEND, 1, 3, 0x50000), (3, SEND, 2, 2, 0x5000C)]),
+    ],
+)
+def test_words_that_follow_at_once_in_the_same_direction_are_one_message(
+    following: tuple[int, ...], items: list[tuple[int, ...]]
+) -> None:
+    assert parsed(encode(LEAVE, 2, 0x50000 >> 2, 1), following) == items
+
+
+@pytest.mark.parametrize(
+    ("address", "control", "sends"),
+    [
+        (0x5000C, 1, [(0, SEND, 1, 5, 0x50000)]),
+        (0x50010, 1, [(0, SEND, 1, 3, 0x50000), (3, SEND, 1, 2, 0x50010)]),
+        (0x5000C, 2, [(0, SEND, 1, 3, 0x50000), (3, SEND, 2, 2, 0x5000C)]),
+    ],
+)
+def test_so_are_words_of_an_instruction_that_also_writes_two_registers(
+    address: int, control: int, sends: list[tuple[int, ...]]
+) -> None:
+    pair = encode(SENDPICP, 1, address >> 2, control, 0, 0, 9, 0x60000 >> 2)
+    first = encode(LEAVE, 0, 0x50000 >> 2, 1), encode(SENDOFF, 1, 0, 1)
+    writes = [(4, MUX, 0, 0, 9), (4, POINTER, 0, 0, 0x60000)]
+    assert sorted(parsed(*first, pair)) == sorted([*sends, *writes])
+
+
+def test_only_a_barrier_at_the_first_word_is_none_of_the_events() -> None:
+    end = 0x43A00000
+    barrier, delay = *encode(SYNC, 3), *encode(DELAY, 3)
+    row = parse_row(np.array([barrier, delay, end], dtype=np.uint32))
+    assert (row.synchronised, row.end) == (True, 4)
+    row = parse_row(np.array([delay, end], dtype=np.uint32))
+    assert (row.synchronised, row.end) == (False, 4)
+    with pytest.raises(ScheduleError, match="sync does not belong"):
+        parse_row(np.array([*encode(SYNC, 1), delay, end], dtype=np.uint32))
 
 
 def test_many_rows_at_once_equal_rows_alone() -> None:

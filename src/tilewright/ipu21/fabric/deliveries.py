@@ -69,7 +69,7 @@ def deliveries(
     ]
     wanted = _expand(*np.array(wanted_runs, dtype=np.int64).reshape(-1, 5).T)
     place = np.searchsorted(actual["at"], wanted["at"])
-    safe = np.minimum(place, max(len(actual) - 1, 0))
+    safe = np.minimum(place, len(actual) - 1)
     arrived = actual["at"][safe] == wanted["at"] if len(actual) else np.zeros(len(wanted), dtype=bool)
     for run in _runs(wanted[~arrived]):
         yield _delivery(run, f"{len(run)} words asked for", "no word arriving", _sent_event(tiles, run[0]))
@@ -83,7 +83,8 @@ def deliveries(
     if len(wanted):
         back = np.minimum(np.searchsorted(wanted["at"], actual["at"]), len(wanted) - 1)
         extra = wanted["at"][back] != actual["at"]
-    twice = np.concatenate([[False], actual["at"][1:] == actual["at"][:-1]])
+    twice = np.zeros(len(actual), dtype=bool)
+    twice[1:] = actual["at"][1:] == actual["at"][:-1]
     for run in _runs(actual[extra]):
         yield _delivery(
             run, f"{len(run)} words arriving", "no transfer asking for them", int(run["event"][0])

@@ -242,7 +242,7 @@ def _elements(tile: int, it: TileTrace) -> Iterator[Conflict]:
         reads = _reads(send)
         for store in active:
             element = _common(reads, _writes(store))
-            if element is not None and store.event < stop:
+            if element is not None:
                 event = max(send.event, store.event)
                 yield Conflict("element", tile, event, element, (str(send), str(store)))
 

@@ -94,9 +94,11 @@ SUBJECTS = {
         ("plan/*.py", "lower/*.py"),
         (
             "unit/plan/test_*.py",
-            "unit/compiler/test_*.py",
+            "unit/compiler/test_[!o]*.py",
             "sim/test_corner_graphs.py",
-            "sim/test_*.py",
+            "sim/test_*_products.py",
+            "sim/test_precision.py",
+            "sim/test_shared_rows.py",
         ),
         limits=True,
         masks=True,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -45,6 +47,41 @@ def test_room_is_found_where_largest_first_finds_none(kind: str) -> None:
     requests = of_twelfths(TWELFTHS[kind])
     assert not largest_first_fits(requests)
     assert list(faults(requests, place(requests, REGION1_BASE))) == []
+
+
+def test_region_1_is_whole_whatever_lies_below_it() -> None:
+    requests = of_twelfths(TWELFTHS["order"])
+    assert list(faults(requests, place(requests, REGION1_BASE + 0x10000))) == []
+
+
+def test_what_stays_comes_between_large_and_small_that_must_lie_in_region_1() -> None:
+    requests = [
+        Request("large", 100_000, True, 1, 2),
+        Request("small", 10_000, True, 1, 2),
+        Request("stays", 50_000, False, -1, 9, prefer_interleaved=True),
+        Request("stays, small", 2_000, False, -1, 9, prefer_interleaved=True),
+        Request("passes", 5_000, False, 1, 2, prefer_interleaved=True),
+        Request("any", 70_000, False, 1, 2),
+    ]
+    orders = [[requests[i].name for i in order] for _, order in placer._orders(as_problem(requests), None)]
+    assert orders[0] == ["large", "small", "stays", "passes", "stays, small", "any"]
+    assert orders[1] == ["large", "stays", "stays, small", "small", "passes", "any"]
+    assert orders[2] == orders[3] == ["large", "any", "stays", "small", "passes", "stays, small"]
+
+
+def test_what_finds_no_place_of_its_own_is_not_moved_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def counted(*problem: Any) -> tuple[int, int]:
+        tried.append(problem)
+        return first_fit._first_fit_python(*problem)
+
+    asked = as_problem([Request("large", LOADABLE_END, False, 0, 1), Request("small", 64, False, 0, 1)])
+    limits, at = np.array([START, REGION1_BASE, LOADABLE_END], dtype=np.int64), np.zeros(2, np.int64)
+    with monkeypatch.context() as patched:
+        patched.setattr(first_fit, "first_fit", counted)
+        assert not placer._repaired(asked, limits, at)
+    assert len(tried) == 2, "once for each order to begin with"
 
 
 def test_only_the_search_finds_this_one(monkeypatch: pytest.MonkeyPatch) -> None:

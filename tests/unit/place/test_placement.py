@@ -12,8 +12,10 @@ from tilewright.ipu21.machine.memory import (
     REGION1_BASE,
     effective_elements,
 )
+from tilewright.ipu21.place import placement
 from tilewright.ipu21.place.placement import live_at_steps, place_work
-from tilewright.ipu21.place.request import Placed
+from tilewright.ipu21.place.placer import place
+from tilewright.ipu21.place.request import NoRoomError, Placed, Request
 from tilewright.ipu21.plan.layout import MICRO, Axis, Layout, spread
 from tilewright.ipu21.plan.steps import Buffer, Compute, Exchange, MemoryClass, Plan, Retile
 
@@ -140,6 +142,28 @@ def test_a_phase_reads_and_writes_different_elements_where_there_is_room() -> No
                 assert not share(found, source, destination)
 
 
+def test_rules_of_a_phase() -> None:
+    """As long as there is room nothing is received where anything is sent from; then only where it must."""
+    sent, received = rows(1024, 2), everywhere(2048, 2)
+    work = lower_plan(plan_of(phase("ab", "cd"), tiles=2, a=sent, b=received, c=sent, d=received))
+    assert placement._separations(work, True) == ({"a": {"b", "d"}, "c": {"b", "d"}}, {})
+    assert placement._separations(work, False) == ({}, {"a": {"b"}, "c": {"d"}})
+
+
+def test_a_class_is_told_how_the_one_before_was_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+
+    def spy(requests: list[Request], start: int, *, like: dict[str, Placed] | None) -> dict[str, Placed]:
+        told.append(like)
+        return place(requests, start, like=like)
+
+    monkeypatch.setattr(placement, "place", spy)
+    # Three rows of elements for two tiles: one holds more than the other.
+    plan = plan_of(scale("a", "a"), tiles=2, a=spread(3, MICRO, 2))
+    first, second = place_work(lower_plan(plan), START).classes
+    assert told == [None, first] and first != second
+
+
 @pytest.mark.parametrize("tiles", [2, 3])
 def test_only_what_hears_itself_must_lie_apart_from_what_it_sends(tiles: int) -> None:
     """Of three tiles that send to all, each hears itself; of two each copies its own part."""
@@ -172,6 +196,26 @@ def test_the_error_sums_up_what_it_does_not_name() -> None:
     assert f"{total:,} bytes live at" in text and f"; 2 more, {rest:,} bytes" in text
     assert f"a {int(sizes['a'].bytes[0]):,} bytes for a, b to b" in text
     assert "no room in memory" in text and "no arrangement" not in text
+
+
+@pytest.mark.parametrize(
+    ("must", "size", "kind"),
+    [
+        # What finds no place must lie in region 1; what must lie there is too large for it; neither.
+        ((True, True), 64, "interleaved memory"),
+        ((False, True), REGION1_BYTES + 64, "interleaved memory"),
+        ((False, True), 64, "memory"),
+    ],
+)
+def test_the_error_says_which_memory(must: tuple[bool, bool], size: int, kind: str) -> None:
+    work = lower_plan(plan_of(scale("b", "a"), a=rows(64), b=rows(64)))
+    lost, other = Request("a", 64, must[0], -1, 0), Request("b", size, must[1], 0, 1)
+    error = NoRoomError(lost, [lost, other], START, 32, proven=False)
+    text = str(placement._explain(error, work, work.classes[0]))
+    assert f"no room in {kind} for a (64 bytes)" in text
+    assert ", and no arrangement found that fits" in text
+    lifetimes = [placement._lifetime(work.plan, *ends) for ends in ((-1, 0), (0, 1))]
+    assert lifetimes == ["input to b", "b to output"]
 
 
 def test_what_lives_at_each_step() -> None:

@@ -64,7 +64,7 @@ def _lowest_python(
         for k in range(count):
             other = placed[k]
             relation = relations[item, other]
-            if relation == 0 or other == item:
+            if relation == 0:
                 continue
             low, high = at[other], at[other] + items[other, _SIZE]
             if relation >= apart:
@@ -95,7 +95,7 @@ def _find_python(
 ) -> tuple[int, int]:
     """(address, 0) of a place for an item, wishes granted if possible; (-1, bytes lacking) without one."""
     size, memory = items[item, _SIZE], items[item, _MEMORY]
-    lacking = 1 << 62
+    lacking = 0
     for choice in range(4):
         # Of an item that prefers region 1, this is the stronger wish: its kernel runs faster there.
         upper = choice < 2 if memory == _PREFER else choice % 2 == 1
@@ -107,7 +107,8 @@ def _find_python(
         if address + size <= end:
             return address, 0
         if upper:
-            lacking = min(lacking, address + size - end)
+            # The last choice above is the least: it grants no wish.
+            lacking = address + size - end
     return -1, lacking
 
 

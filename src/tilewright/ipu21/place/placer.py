@@ -72,7 +72,7 @@ def _surely_too_much(problem: Problem, limits: Ints) -> bool:
     must = problem.items[:, MEMORY] == MUST
     begin, region1, end = limits.tolist()
     for chosen, room in ((must, end - region1), (np.ones_like(must), end - begin)):
-        if chosen.any() and int(problem.live(chosen).max()) - slack > room:
+        if int(problem.live(chosen).max(initial=0)) - slack > room:
             return True
     return False
 

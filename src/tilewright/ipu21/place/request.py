@@ -39,10 +39,6 @@ class Request:
     prefer_interleaved: bool = False
     alignment: int = ALIGNMENT
 
-    def meets(self, other: Request) -> bool:
-        """True if both live at some step."""
-        return self.first <= other.last and other.first <= self.last
-
 
 @dataclass(frozen=True)
 class Placed:

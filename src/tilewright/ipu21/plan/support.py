@@ -5,32 +5,26 @@ from __future__ import annotations
 from ...compiler.numerics import Numerics
 from ...errors import UnsupportedError
 from ...graph import Graph, Operation
+from ...graph.loop import REPEAT, Loop
 from ...graph.uses import walk
 
 
 def check_supported(graph: Graph, operators: set[str], numerics: Numerics) -> None:
     """Raise one UnsupportedError that lists everything in the graph these plans cannot do.
 
+    Loops inside loops and loops that walk through something computed are straight lines by now
+    (`compiler.unrolling`).
+
     Args:
         operators: names of the operators that have a plan.
     """
-    constants = {value.id for value, _ in graph.constants}
+    constants = {value.id for value, _ in graph.constants} | _slices(graph)
     faults: list[str] = []
-    _iterated(graph, constants)
     for operation in walk(graph.body):
         if operation.name not in operators:
             faults.append(f"{label(operation)}: no plan for this operator")
         elif numerics.precision == "float32" and (reason := _only_half(operation, constants)):
             faults.append(f"{label(operation)}: {reason}")
-        elif operation.name == "repeat":
-            if any(inner.regions for inner in operation.regions[0].operations):
-                faults.append(f"{label(operation)}: a loop inside a loop")
-            walked = operation.operands[len(operation.results) :]
-            computed = [value.name for value in walked if value.id not in constants]
-            if computed:
-                faults.append(
-                    f"{label(operation)}: walks through {', '.join(computed)}, which is no constant"
-                )
     if faults:
         listing = "".join(f"\n  {fault}" for fault in faults)
         raise UnsupportedError(
@@ -52,15 +46,10 @@ def _only_half(operation: Operation, constants: set[int]) -> str:
     return ""
 
 
-def _iterated(graph: Graph, constants: set[int]) -> None:
-    """Slices of constants that a loop walks through are constants too."""
-    for operation in walk(graph.body):
-        if operation.name == "repeat":
-            carried = len(operation.results)
-            arguments = operation.regions[0].arguments[carried:]
-            for argument, value in zip(arguments, operation.operands[carried:], strict=True):
-                if value.id in constants:
-                    constants.add(argument.id)
+def _slices(graph: Graph) -> set[int]:
+    """Ids of what loops walk through, an iteration's part each: slices of constants."""
+    loops = [Loop(operation) for operation in walk(graph.body) if operation.name == REPEAT]
+    return {argument.id for loop in loops for argument in loop.slices}
 
 
 def label(operation: Operation) -> str:

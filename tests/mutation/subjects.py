@@ -98,7 +98,6 @@ SUBJECTS = {
             "sim/test_corner_graphs.py",
             "sim/test_*_products.py",
             "sim/test_precision.py",
-            "sim/test_shared_rows.py",
         ),
         limits=True,
         masks=True,

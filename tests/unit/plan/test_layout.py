@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.ipu21.plan.layout import Axis, Layout, Level, spread
+from tilewright.ipu21.plan.layout import Axis, Layout, Level, Source, spread
 
 pytestmark = pytest.mark.unit
 
@@ -85,3 +87,93 @@ def test_windows_of_a_part_cover_it_once(extent: int, p: int, windows: int) -> N
         inside = (begin >= start) & (begin + size <= start + length)
         assert (inside | (size == 0)).all()
     assert (covered == 1).all()
+
+
+def test_segments_are_equal_and_a_cut_into_one_part_is_none() -> None:
+    assert Axis(12, 1, (Level(1, 3), Level(2, 1)), Level(1, 7)) == Axis(12, 1, (Level(2, 1),))
+    assert Axis(12, 1, (), Level(4, 1)).segment == 3
+    with pytest.raises(AssertionError, match="10 elements do not make 4 equal segments"):
+        Axis(10, 1, (), Level(4, 1))
+
+
+def test_turns_deal_out_what_is_left() -> None:
+    # Five sequences of three rows, two at a time: of the last turn only one tile has one.
+    for first, starts, lengths in ((0, [0, 3], [3, 3]), (2, [6, 9], [3, 3]), (4, [12, 12], [3, 0])):
+        start, length, allocated = Axis(15, 1, (), Level(5, 1, first=first)).resolve(np.arange(2))
+        assert start.tolist() == starts and length.tolist() == lengths == allocated.tolist()
+
+
+def test_a_tile_without_rows_or_without_columns_owns_nothing() -> None:
+    # Three parts of two rows, or of two column blocks.
+    for row, column in ((Axis(2, 1, (Level(3, 1),)), Axis(16, 16)), (Axis(2), Axis(32, 16, (Level(3, 1),)))):
+        layout = Layout("a16", row, column, 3)
+        for field in ("rows", "padded_rows", "columns", "padded_columns"):
+            assert (layout.shards[field] > 0).tolist() == [True, True, False]
+        assert (layout.bytes > 0).tolist() == [True, True, False]
+
+
+ROWS = Layout("a16", Axis(4, 1, (Level(2, 1),)), Axis(32, 16), 2)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(ROWS, order="row16"),
+        replace(ROWS, tiles=4),
+        replace(ROWS, row=Axis(4, 1, (Level(2, 1, 0),))),
+        Layout("a16", Axis(4), Axis(32, 16, (Level(2, 1),)), 2),
+    ],
+)
+def test_layouts_that_differ(other: Layout) -> None:
+    assert not ROWS.same_shards(other) and not other.same_shards(ROWS)
+
+
+def test_layouts_that_say_the_same_in_other_words() -> None:
+    assert ROWS.same_shards(replace(ROWS, row=Axis(4, 1, (), Level(2, 1))))
+
+
+def test_a_window_of_one_extent_is_not_all_of_another() -> None:
+    """Of four rows the first two, or two rows: the shards are equal, the matrices are not."""
+    window = replace(ROWS, row=Axis(4, 1, (Level(2, 1, 0),)))
+    whole = replace(ROWS, row=Axis(2))
+    assert np.array_equal(window.shards, whole.shards)
+    assert not window.same_shards(whole)
+
+
+@pytest.mark.parametrize("of", ["row", "column"])
+@pytest.mark.parametrize(
+    ("levels", "segments", "complete"),
+    [
+        ((), None, True),
+        ((Level(2, 1),), Level(2, 2), True),
+        ((Level(2, 1, 1),), None, False),
+        ((Level(2, 1),), Level(2, 2, 0), False),
+        ((Level(2, 1),), Level(2, 2, first=0), False),
+    ],
+)
+def test_windows_and_turns_are_not_complete(
+    of: str, levels: tuple[Level, ...], segments: Level | None, complete: bool
+) -> None:
+    layout = replace(ROWS, **{of: Axis(64, 1, levels, segments)})
+    assert layout.complete == complete
+
+
+def test_a_layout_in_words() -> None:
+    row = Axis(12, 1, (Level(3, 1), Level(2, 3)), Level(2, 6))
+    layout = Layout("a16", row, Axis(32, 16), 12)
+    assert layout.describe() == "a16 [rows 12 / 2 x 3 x 2, columns 32] on 12 tiles"
+    assert replace(layout, row=Axis(12)).describe() == "a16 [rows 12, columns 32] on 12 tiles"
+
+
+@pytest.mark.parametrize(
+    ("source", "whole"),
+    [(Source(ROWS, 0, 32), True), (Source(ROWS, 0, 16), False), (Source(ROWS, 16, 16), False)],
+)
+def test_only_all_columns_lie_where_they_are(source: Source, whole: bool) -> None:
+    assert source.whole == whole
+    assert source.lies_in(ROWS) == whole
+    assert not source.lies_in(replace(ROWS, order="row16"))
+
+
+def test_columns_from_the_second_on_are_never_all() -> None:
+    assert not Source(ROWS, 16, 32).whole

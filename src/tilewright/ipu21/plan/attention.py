@@ -189,10 +189,9 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
         for key_parts in range(1, min(key_blocks, room) + 1):
             if not is_fewest(key_blocks, key_parts):
                 continue
-            query_parts = min(problem.queries, room // key_parts)
-            rows = ceil_div(problem.queries, query_parts)
+            rows = ceil_div(problem.queries, room // key_parts)
             for more in (0, 1, 2, 4, 8, 16):
-                parts = ceil_div(problem.queries, min(rows + more, problem.queries))
+                parts = ceil_div(problem.queries, rows + more)
                 grid = Grid(problem, head_parts, parts, key_parts, Turns(problem.batch, side))
                 found += [grid, replace(grid, shares_keys=True)]
     found = list(dict.fromkeys(found))

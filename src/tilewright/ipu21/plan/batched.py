@@ -187,12 +187,12 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
     room = tiles // side
     groups, inner = ceil_div(problem.n, MICRO), ceil_div(problem.k, MICRO)
     found = []
-    for c in (parts for parts in range(1, min(groups, room) + 1) if is_fewest(groups, parts)):
+    for c in (parts for parts in range(1, groups + 1) if is_fewest(groups, parts)):
         for k in (parts for parts in range(1, min(inner, room // c) + 1) if is_fewest(inner, parts)):
-            most = min(problem.m, room // (c * k))
+            least = ceil_div(problem.m, room // (c * k))
             for step in range(8):
-                rows = min(ceil_div(problem.m, most) * 2**step, problem.m)
-                found.append(Grid(problem, ceil_div(problem.m, rows), k, c, Turns(problem.batch, side)))
+                r = ceil_div(problem.m, least * 2**step)
+                found.append(Grid(problem, r, k, c, Turns(problem.batch, side)))
     return list(dict.fromkeys(found))
 
 

@@ -319,19 +319,18 @@ def _triples(shape: Shape, tiles: int) -> tuple[NDArray[np.int64], NDArray[np.in
     k_groups, n_groups = ceil_div(shape.k, MICRO), ceil_div(shape.n, MICRO)
     pairs = [
         (c, k)
-        for c in range(1, min(n_groups, tiles) + 1)
+        for c in range(1, n_groups + 1)
         for k in range(1, min(k_groups, tiles // c) + 1)
         # Of the cuts that leave equally many groups, the one with the fewest parts is enough.
         if _is_fewest_even(n_groups, c) and (is_fewest(k_groups, k) or k_groups > 64)
     ]
     c, k = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
-    most = np.minimum(shape.m, tiles // (c * k))
-    rows = ceil_div(shape.m, most)
+    rows = ceil_div(shape.m, tiles // (c * k))
     grids = []
     for step in range(ROW_CHOICES):
         # Rows per tile grow in steps of an eighth; r is the least that gives them.
         wanted = np.maximum(rows + step, (rows * 1.125**step).astype(np.int64))
-        grids.append(np.stack([ceil_div(shape.m, np.minimum(wanted, shape.m)), c, k]))
+        grids.append(np.stack([ceil_div(shape.m, wanted), c, k]))
     r, c, k = np.unique(np.concatenate(grids, axis=1), axis=1)
     return r, c, k
 

@@ -1,0 +1,181 @@
+"""What grids a search looks at: all that can be best, none that the machine cannot have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product as pairs
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.arithmetic import ceil_div
+from tilewright.ipu21.plan import attention, batched, matmul
+from tilewright.ipu21.plan.grids import Grid, Shape, left_layout, stored_left_layout
+from tilewright.ipu21.plan.layout import MICRO, Source, is_fewest, spread
+from tilewright.ipu21.plan.turns import Turns
+
+pytestmark = pytest.mark.unit
+
+TILES = st.sampled_from([1, 2, 3, 7, 36, 200])
+
+
+def fewest(blocks: int) -> set[int]:
+    """Cuts of so many blocks; of those that leave the same in the largest part the one with the fewest."""
+    least: dict[int, int] = {}
+    for parts in range(blocks, 0, -1):
+        least[-(-blocks // parts)] = parts
+    return set(least.values())
+
+
+@given(blocks=st.integers(1, 60), parts=st.integers(1, 70))
+def test_fewest_parts(blocks: int, parts: int) -> None:
+    assert is_fewest(blocks, parts) == (parts in fewest(blocks))
+    even = parts in fewest(blocks) or (parts % 2 == 0 and parts - 1 in fewest(blocks))
+    assert matmul._is_fewest_even(blocks, parts) == even
+    assert matmul._cuts(blocks) == sorted(fewest(blocks))
+
+
+@settings(max_examples=60)
+@given(
+    batch=st.integers(1, 5),
+    heads=st.integers(1, 4),
+    queries=st.integers(1, 40),
+    keys=st.sampled_from([1, 16, 33, 100, 600]),
+    tiles=TILES,
+)
+def test_grids_of_attention(batch: int, heads: int, queries: int, keys: int, tiles: int) -> None:
+    problem = attention.Problem(batch, heads, queries, keys, 20, 24)
+    found = attention._grids(problem, tiles)
+    blocks = ceil_div(keys, MICRO)
+    assert found and len(set(found)) == len(found)
+    fits = [grid.key_rows().largest() <= attention.BLOCK_KEYS for grid in found]
+    assert all(fits) or not any(fits)
+    for grid in found:
+        assert grid.tiles <= tiles and grid.turns.batch == batch
+        assert 1 <= grid.turns.side <= batch and 1 <= grid.query_parts <= queries
+        assert grid.head_parts in fewest(heads) and grid.key_parts in fewest(blocks)
+        assert grid.head_parts == 1 or grid.turns.count == 1, "turns have no part of the heads left"
+        assert replace(grid, shares_keys=not grid.shares_keys) in found
+
+
+def test_attention_may_be_cut_as_finely_as_there_are_tiles() -> None:
+    problem = attention.Problem(2, 3, 4, 40, 16, 16)
+    whole = attention.Grid(problem, 3, 4, 3, Turns(2, 2))
+    assert whole.tiles == 72
+    assert whole in attention._grids(problem, 72) and whole in attention._grids(problem, 500)
+    assert attention.Grid(problem, 1, 1, 1, Turns(2, 1)) in attention._grids(problem, 1)
+    # Rows of a tile grow by 0, 1, 2, 4, 8, 16.
+    alone = [
+        grid for grid in attention._grids(attention.Problem(1, 1, 40, 16, 16, 16), 40) if not grid.shares_keys
+    ]
+    assert [grid.query_parts for grid in alone] == [40, 20, 14, 8, 5, 3]
+
+
+@settings(max_examples=60)
+@given(
+    batch=st.integers(1, 5),
+    m=st.integers(1, 40),
+    k=st.sampled_from([1, 16, 33, 100]),
+    n=st.sampled_from([1, 16, 33, 100]),
+    tiles=TILES,
+)
+def test_grids_of_batched_products(batch: int, m: int, k: int, n: int, tiles: int) -> None:
+    problem = batched.Problem(batch, m, k, n, stored_by_columns=False)
+    found = batched._grids(problem, tiles)
+    assert found and len(set(found)) == len(found)
+    for grid in found:
+        assert grid.tiles <= tiles and 1 <= grid.r <= m
+        assert grid.turns == Turns(batch, min(batch, tiles))
+        assert grid.c in fewest(ceil_div(n, MICRO)) and grid.k in fewest(ceil_div(k, MICRO))
+    room = tiles // min(batch, tiles)
+    cuts = pairs(fewest(ceil_div(n, MICRO)), fewest(ceil_div(k, MICRO)))
+    assert {(grid.c, grid.k) for grid in found} == {(c, k) for c, k in cuts if c * k <= room}
+
+
+def test_rows_of_batched_products_double() -> None:
+    problem = batched.Problem(1, 40, 16, 16, stored_by_columns=False)
+    assert [grid.r for grid in batched._grids(problem, 40)] == [40, 20, 10, 5, 3, 2, 1]
+    assert [grid.r for grid in batched._grids(problem, 25)] == [20, 10, 5, 3, 2, 1]
+
+
+@settings(max_examples=60)
+@given(
+    m=st.integers(1, 200), k=st.sampled_from([1, 33, 100, 2000]), n=st.sampled_from([1, 33, 100]), tiles=TILES
+)
+def test_grids_of_products(m: int, k: int, n: int, tiles: int) -> None:
+    found = {tuple(map(int, triple)) for triple in zip(*matmul._triples(Shape(m, k, n), tiles), strict=True)}
+    k_groups, n_groups = ceil_div(k, MICRO), ceil_div(n, MICRO)
+    inner = fewest(k_groups) if k_groups <= 64 else set(range(1, k_groups + 1))
+    columns = {c for c in range(1, n_groups + 1) if matmul._is_fewest_even(n_groups, c)}
+    assert {(c, k) for _, c, k in found} == {(c, k) for c, k in pairs(columns, inner) if c * k <= tiles}
+    for r, c, k in found:
+        assert 1 <= r <= m and r * c * k <= tiles
+    most = min(m, tiles)
+    assert (ceil_div(m, ceil_div(m, most)), 1, 1) in found
+    # The least rows that fit, one more, two more; later an eighth more each time.
+    rows = ceil_div(m, most)
+    for step in range(matmul.ROW_CHOICES):
+        more = max(rows + step, int(rows * 1.125**step))
+        assert (ceil_div(m, more), 1, 1) in found
+
+
+def query(m: int, k: int, n: int, source: Source | None = None, **changes: object) -> matmul.Query:
+    asked = matmul.Query(Shape(m, k, n), source, "root_f16", "root_f16", "", False, False, 1, False)
+    return replace(asked, **changes)  # type: ignore[arg-type]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    m=st.integers(1, 100),
+    k=st.sampled_from([1, 33, 100]),
+    n=st.sampled_from([1, 33, 100]),
+    tiles=TILES,
+    residual=st.booleans(),
+)
+def test_turned_grids_of_products(m: int, k: int, n: int, tiles: int, residual: bool) -> None:
+    r, c, k_parts, *_, by_columns, _, _, turned = matmul._turned_form(
+        query(m, k, n, residual=residual), tiles
+    )
+    found = set(zip(r.tolist(), c.tolist(), k_parts.tolist(), strict=True))
+    m_groups, k_groups, n_groups = (ceil_div(extent, MICRO) for extent in (m, k, n))
+    expected = {
+        (r, c, k)
+        for r in fewest(m_groups)
+        for c in range(1, n_groups + 1)
+        for k in fewest(k_groups)
+        if r * c * k <= tiles and matmul._is_fewest_even(n_groups, c)
+        # Behind a residual every root wants a part of every row, by columns or by rows.
+        if not residual or n_groups // c >= k or m_groups // r >= k
+    }
+    assert found == expected and turned.all()
+    for rows, columns, parts, cut in zip(r, c, k_parts, by_columns, strict=True):
+        blocks, panels = n_groups // columns, m_groups // rows
+        if blocks >= parts or panels >= parts:
+            assert cut == (blocks >= parts), "by columns where every root has some, else by rows"
+        else:
+            assert cut == (ceil_div(n_groups, columns) >= ceil_div(m_groups, rows))
+
+
+@pytest.mark.parametrize(
+    ("c", "chunks", "anywhere", "in_place"),
+    [(1, 1, False, False), (2, 1, True, True), (1, 2, True, True)],
+)
+def test_operands_that_must_be_received(c: int, chunks: int, anywhere: bool, in_place: bool) -> None:
+    grid = Grid((4,), c, 1, chunks=chunks)
+    shape = Shape(8, 64, 64)
+    assert matmul.must_receive(query(8, 64, 64), grid) == anywhere
+    there = Source(left_layout(shape, grid) if chunks == 1 else stored_left_layout(shape, grid), 0, 64)
+    assert matmul.must_receive(query(8, 64, 64, there), grid) == (chunks > 1)
+    elsewhere = Source(spread(8, 64, 3), 0, 64)
+    assert matmul.must_receive(query(8, 64, 64, elsewhere), grid)
+
+
+def test_a_ranking_has_the_best_of_all() -> None:
+    every = matmul.candidates(query(96, 256, 256), 64)
+    price = 0.01
+    score = np.sort(every.cycles + price * every.bytes)
+    for count in (1, 5, len(score)):
+        ranked = every.ranking(price, count)
+        assert [cycles + price * held for _, cycles, held in ranked] == score[:count].tolist()

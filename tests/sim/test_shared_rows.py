@@ -14,6 +14,7 @@ from support.judging import judge_whole
 from tilewright import TensorType, ops
 from tilewright.errors import ScheduleError, TilewrightError
 from tilewright.ipu21 import compile as passes
+from tilewright.ipu21 import fit
 from tilewright.ipu21.emit.check_rows import check_rows
 from tilewright.ipu21.emit.lines import Line, last_issue
 from tilewright.ipu21.emit.predict import PHASE
@@ -93,7 +94,7 @@ def graph() -> tw.Graph:
 def compiled(graph: tw.Graph) -> Compiled:
     with pytest.MonkeyPatch.context() as patched:
         # Weights are stored once and multicast, each from a place of its own.
-        patched.setattr(passes, "PRICES", (100.0,))
+        patched.setattr(fit, "PRICES", (100.0,))
         return compiled_with(graph, patched, room=False)
 
 
@@ -243,7 +244,7 @@ def test_in_and_around_a_loop_no_bit_changes_and_bytes_are_the_same_again(
         x=TensorType((TOKENS, WIDTH)),
     )
     x = {"x": random.normal(size=(TOKENS, WIDTH)).astype(np.float32)}
-    monkeypatch.setattr(passes, "PRICES", (100.0,))
+    monkeypatch.setattr(fit, "PRICES", (100.0,))
     apart, shared, again = (compiled_with(graph, monkeypatch, room=room) for room in (True, False, False))
     assert write_package(shared.package) == write_package(again.package)
     used = [[use for own in made.programs.uses for use in own.values()] for made in (apart, shared)]

@@ -11,6 +11,7 @@ import tilewright as tw
 from tilewright import TensorType, ops
 from tilewright.ipu21.plan import matmul
 from tilewright.ipu21.plan.grids import Grid
+from tilewright.ipu21.plan.price import Price
 
 pytestmark = pytest.mark.sim
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.sim
 def only_turned(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     original = matmul.Candidates.ranking
 
-    def ranking(self: matmul.Candidates, price: float, count: int) -> list[tuple[Grid, float, int]]:
+    def ranking(self: matmul.Candidates, price: Price, count: int) -> list[tuple[Grid, float, int]]:
         every = original(self, price, len(self.cycles))
         return [item for item in every if item[0].turned][:count]
 

@@ -13,7 +13,7 @@ from .tables import facts, listing
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tilewright.ipu21.compile import Fitted
+    from tilewright.ipu21.fit import Fitted
     from tilewright.ipu21.plan.steps import Report
 
 ALTERNATIVES = 3
@@ -59,7 +59,9 @@ def as_json(fitted: Fitted) -> dict[str, Any]:
     return {
         "tiles": plan.tiles,
         "predicted_cycles": round(plan.cycles()),
-        "price": fitted.price,
+        "price": fitted.prices.general.kept,
+        "working_price": fitted.prices.general.working,
+        "single_prices": {name: price.kept for name, price in fitted.prices.single.items()},
         "tile_classes": len(fitted.work.classes),
         "loops": [{"first": loop.first, "end": loop.end, "count": loop.count} for loop in plan.loops],
         "operations": [
@@ -90,11 +92,11 @@ def show(out: Console, fitted: Fitted) -> None:
         ("tiles", f"{count(plan.tiles)}, {count(len(fitted.work.classes))} kinds of them"),
         ("predicted", f"{count(round(plan.cycles()))} cycles"),
         ("steps", ", ".join([count(len(plan.steps)), *(f"a loop of {loop.count}" for loop in plan.loops)])),
-        ("memory", _price(fitted.price)),
+        ("memory", _price(fitted.prices.general.kept)),
     ]
     facts(out, pairs)
     for report in plan.reports:
-        _operation(out, report, fitted.price)
+        _operation(out, report, fitted.prices.of(report.first).kept)
 
 
 def _price(price: float) -> str:

@@ -12,7 +12,7 @@ from .progress import Progress
 from .unrolling import unroll_loops
 
 if TYPE_CHECKING:
-    from ..ipu21.compile import Fitted
+    from ..ipu21.fit import Fitted
 
 
 def simplified(graph: Graph) -> Graph:

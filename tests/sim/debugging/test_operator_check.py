@@ -26,7 +26,7 @@ from tilewright.compiler.pipeline import compile_graph
 from tilewright.debugging.operator_check import check_operators
 from tilewright.debugging.step_order import StepOrder
 from tilewright.errors import MismatchError, SimulationError, UsageError
-from tilewright.ipu21 import compile as target
+from tilewright.ipu21 import fit
 from tilewright.ipu21.lower.tile_work import TileWork
 from tilewright.ipu21.place.placement import Placement, place_work
 from tilewright.ipu21.place.request import Placed
@@ -141,7 +141,7 @@ def overlapping(one: str, other: str) -> Package:
         return right
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(target, "place_work", wrong)
+        patch.setattr(fit, "place_work", wrong)
         return compile_graph(graph(), tiles=TILES)
 
 

@@ -4,7 +4,7 @@ a sum of each step's slowest tile for the whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -90,6 +90,27 @@ def _phase(
     return before + longest
 
 
+_Way = tuple[dict[str, bool], list[TileClass]]
+"""A way that a kernel takes, and who takes it."""
+
+
+def slowed(work: TileWork, placement: Placement) -> int:
+    """Cycles of a run that kernel calls take more than the plan says, as their operands do not lie where
+    kernels are fastest.
+    """
+    nothing = np.zeros(len(work.classes), dtype=np.int64)
+    total = 0
+    for item, times in zip(work.work, work.plan.times(), strict=True):
+        if isinstance(item, Call) and KERNELS[item.kernel].way:
+            fastest = _longest(item, work, nothing, [({}, _active(item, work))])
+            total += times * (_call(item, work, placement, nothing) - fastest)
+    return total
+
+
+def _active(call: Call, work: TileWork) -> list[TileClass]:
+    return [tile_class for tile_class in work.classes if call.active[tile_class.representative]]
+
+
 def _call(call: Call, work: TileWork, placement: Placement, own: NDArray[np.int64]) -> int:
     """Cycles of the slowest tile; classes that take the same way are computed at once.
 
@@ -99,10 +120,8 @@ def _call(call: Call, work: TileWork, placement: Placement, own: NDArray[np.int6
     kernel = KERNELS[call.kernel]
     names = [operand.name for operand in kernel.contract.operands]
     ways: dict[tuple[tuple[str, bool], ...], list[TileClass]] = {}
-    for tile_class in work.classes:
+    for tile_class in _active(call, work):
         tile = tile_class.representative
-        if not call.active[tile]:
-            continue
         way: dict[str, bool] = {}
         if kernel.way:
             arguments = {name: int(values[tile]) for name, values in call.scalars.items()}
@@ -111,10 +130,17 @@ def _call(call: Call, work: TileWork, placement: Placement, own: NDArray[np.int6
                 arguments[name] = address + int(offsets[tile])
             way = kernel.way(arguments)
         ways.setdefault(tuple(way.items()), []).append(tile_class)
+    return _longest(call, work, own, [(dict(flags), classes) for flags, classes in ways.items()])
+
+
+def _longest(call: Call, work: TileWork, own: NDArray[np.int64], ways: Iterable[_Way]) -> int:
+    """Cycles of the slowest tile, from the way that each class takes; without one it is the fastest."""
     longest = 0
-    for flags, classes in ways.items():
+    for flags, classes in ways:
+        if not classes:
+            continue
         where = np.array([tile_class.representative for tile_class in classes])
         scalars = {name: values[where] for name, values in call.scalars.items()}
-        cycles = kernel.cycles(**scalars, **dict(flags))
+        cycles = KERNELS[call.kernel].cycles(**scalars, **flags)
         longest = max(longest, int(np.max(cycles + own[[tile_class.index for tile_class in classes]])))
     return longest

@@ -22,6 +22,7 @@ from .groups import Groups, groups_of
 from .judged import Judged, best_first, report_of
 from .layout import MICRO, Axis, Layout, Level, Source, is_fewest
 from .movement import Traffic, gather, load_of, retile
+from .price import Price
 from .softmax import STATE_BYTES
 from .steps import Gather, Held
 from .turns import Turns, check_turns, write_turns
@@ -171,7 +172,7 @@ class Sources:
 
 
 @lru_cache(maxsize=128)
-def choose(problem: Problem, sources: Sources, tiles: int, price: float) -> tuple[Judged[Grid], ...]:
+def choose(problem: Problem, sources: Sources, tiles: int, price: Price) -> tuple[Judged[Grid], ...]:
     """The most promising grids, judged by the traffic each really causes, best first."""
     ranked = sorted(_grids(problem, tiles), key=lambda grid: _closed_form(grid, price))
     return best_first((judge(grid, sources) for grid in ranked[:JUDGED]), price)
@@ -236,7 +237,7 @@ def _bytes(grid: Grid) -> int:
     return 2 * (operands + rows * keys + 2 * heads * rows * problem.value_width)
 
 
-def _closed_form(grid: Grid, price: float) -> float:
+def _closed_form(grid: Grid, price: Price) -> float:
     problem, heads = grid.problem, grid.heads
     rows, keys = grid.query_rows().largest(), grid.key_rows().largest()
     paired_keys = grid.shares_keys and grid.query_parts % 2 == 0
@@ -245,7 +246,7 @@ def _closed_form(grid: Grid, price: float) -> float:
     received += heads * keys * (problem.width + problem.value_width) // (4 if paired_keys else 2)
     merged = heads * ceil_div(rows, grid.key_parts) * (problem.value_width + 4) // 2 * (grid.key_parts - 1)
     moves = cost.exchange(received, heads * 12) + cost.exchange(merged, grid.key_parts * 4)
-    return sum(_compute(grid).values()) + float(moves) + price * _bytes(grid)
+    return sum(_compute(grid).values()) + float(moves) + float(price.of(_bytes(grid), 0))
 
 
 def _receive_traffic(grid: Grid, sources: Sources) -> list[Traffic]:

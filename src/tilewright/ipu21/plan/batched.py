@@ -17,6 +17,7 @@ from . import cost, views
 from .judged import Judged, best_first, report_of
 from .layout import MICRO, Axis, Layout, Level, is_fewest
 from .movement import gather, load_of, retile
+from .price import Price
 from .steps import Held
 from .turns import Turns, check_turns, write_turns
 
@@ -196,8 +197,8 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
     return list(dict.fromkeys(found))
 
 
-def _closed_form(grid: Grid, price: float) -> float:
+def _closed_form(grid: Grid, price: Price) -> float:
     words = int(grid.left().bytes.max() + grid.right().bytes.max()) // 4
     summed = (grid.k - 1) * int(grid.result().bytes.max()) // 4
     moves = float(cost.exchange(words, 8) + cost.exchange(summed, grid.k))
-    return sum(grid.compute().values()) + moves + price * grid.bytes()
+    return sum(grid.compute().values()) + moves + float(price.of(grid.bytes(), 0))

@@ -10,6 +10,7 @@ from . import cost
 from .groups import Groups
 from .layout import MICRO, Layout, Source, spread
 from .movement import Traffic, gather, load_of, retile
+from .price import Price
 from .steps import (
     Buffer,
     Compute,
@@ -36,11 +37,11 @@ class Builder:
     """Appends to a plan.
 
     Attributes:
-        price: cycles worth one byte of tile memory.
+        price: what memory is worth to the operation that is being planned.
         element_bytes: of values on the device, 2 or 4.
     """
 
-    def __init__(self, tiles: int, price: float, element_bytes: int = 2) -> None:
+    def __init__(self, tiles: int, price: Price, element_bytes: int = 2) -> None:
         self.plan = Plan(tiles=tiles)
         self.price = price
         self.element_bytes = element_bytes

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from .price import Price
 from .steps import Report
 
 
@@ -22,32 +23,38 @@ class Judged(Generic[G]):
     """A grid, its cycles by stage from the traffic it really causes, its bytes on the fullest tile.
 
     Attributes:
+        kept: bytes, of all, that are there from beginning to end.
         ahead: cycles that what follows is expected to take with the result where this grid leaves it.
     """
 
     grid: G
     cycles: dict[str, float]
     bytes: int
+    kept: int = 0
     ahead: float = 0.0
 
     @property
     def total(self) -> float:
         return sum(self.cycles.values()) + self.ahead
 
+    def cost(self, price: Price) -> float:
+        """Cycles, and those that its bytes are worth."""
+        return self.total + float(price.of(self.bytes, self.kept))
 
-def best_first(judged: Iterable[Judged[G]], price: float) -> tuple[Judged[G], ...]:
-    """In order of what they cost, where a byte is worth `price` cycles."""
-    return tuple(sorted(judged, key=lambda item: item.total + price * item.bytes))
+
+def best_first(judged: Iterable[Judged[G]], price: Price) -> tuple[Judged[G], ...]:
+    """In order of what they cost."""
+    return tuple(sorted(judged, key=lambda item: item.cost(price)))
 
 
 COMPARED, NEAR = 3, 1.08
 """How many of the best are compared more closely, and how far from the best they may be."""
 
 
-def closest(judged: Sequence[Judged[G]], price: float) -> tuple[Sequence[Judged[G]], Sequence[Judged[G]]]:
+def closest(judged: Sequence[Judged[G]], price: Price) -> tuple[Sequence[Judged[G]], Sequence[Judged[G]]]:
     """Those that are worth a closer look, and the others; best first."""
-    least = judged[0].total + price * judged[0].bytes
-    count = sum(item.total + price * item.bytes <= NEAR * least for item in judged[:COMPARED])
+    least = judged[0].cost(price)
+    count = sum(item.cost(price) <= NEAR * least for item in judged[:COMPARED])
     return judged[:count], judged[count:]
 
 

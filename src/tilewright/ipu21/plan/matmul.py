@@ -26,6 +26,7 @@ from .grids import (
 from .judged import Judged, best_first, closest
 from .layout import MICRO, Layout, Source, is_fewest
 from .movement import gather, load_of, retile
+from .price import Price
 
 JUDGED = 8
 """How many grids are judged by their real traffic."""
@@ -78,13 +79,14 @@ class Candidates:
     by_columns: NDArray[np.bool_]
     cycles: NDArray[np.float64]
     bytes: NDArray[np.int64]
+    kept: NDArray[np.int64]
     turned: NDArray[np.bool_]
     source: Source | None
 
-    def ranking(self, price: float, count: int) -> list[tuple[Grid, float, int]]:
-        """The `count` grids with the least cycles + price * bytes, with their cycles and bytes; ties go to
+    def ranking(self, price: Price, count: int) -> list[tuple[Grid, float, int]]:
+        """The `count` grids that cost least, bytes at their price, with their cycles and bytes; ties go to
         fewer tiles, larger k and c, weights in place, fewer chunks."""
-        score = self.cycles + price * self.bytes
+        score = self.cycles + price.of(self.bytes, self.kept)
         near = np.argpartition(score, min(8 * count, len(score) - 1))[: 8 * count]
         keys = (self.turned, self.chunks, self.streamed, -self.c, -self.k, self.r * self.c * self.k, score)
         order = near[np.lexsort([key[near] for key in keys])]
@@ -110,11 +112,11 @@ def make_grid(source: Source | None, r: int, c: int, k: int) -> Grid:
 
 
 @lru_cache(maxsize=512)
-def choose(query: Query, tiles: int, price: float, ahead: Ahead | None = None) -> tuple[Judged[Grid], ...]:
+def choose(query: Query, tiles: int, price: Price, ahead: Ahead | None = None) -> tuple[Judged[Grid], ...]:
     """The most promising grids, judged by the traffic each really causes, best first.
 
     Args:
-        price: cycles worth one byte of tile memory.
+        price: what memory is worth.
         ahead: what follows; the best few are compared with that in view.
     """
     every = candidates(query, tiles)
@@ -138,7 +140,7 @@ class Ahead:
     query: Query
     norms: int
 
-    def cycles(self, query: Query, grid: Grid, tiles: int, price: float) -> float:
+    def cycles(self, query: Query, grid: Grid, tiles: int, price: Price) -> float:
         """Cycles of it, about, behind a grid."""
         layout = result_layout(query.shape, grid)
         source = Source(layout, 0, self.query.shape.k)
@@ -148,7 +150,7 @@ class Ahead:
 
 
 @lru_cache(maxsize=512)
-def _expected(query: Query, tiles: int, price: float) -> float:
+def _expected(query: Query, tiles: int, price: Price) -> float:
     """Cycles of a product by the best of the grids that are best if the left operand may lie anywhere, their
     rows cut as those of the source."""
     anywhere = candidates(replace(query, source=None), tiles).ranking(price, EXPECTED)
@@ -200,7 +202,7 @@ def judge(query: Query, grid: Grid) -> Judged[Grid]:
         rows, panels = result.row.largest(), result.column.largest() // MICRO
         kernel = query.root if grid.k > 1 else query.alone
         stages["root"] = float(cost.root(kernel, rows, panels, grid.k - 1))
-    return Judged(grid, stages, held_bytes(query, grid))
+    return Judged(grid, stages, *held_bytes(query, grid))
 
 
 def _judge_turned(query: Query, grid: Grid) -> Judged[Grid]:
@@ -217,7 +219,7 @@ def _judge_turned(query: Query, grid: Grid) -> Judged[Grid]:
     stages["turn"] = float(cost.transpose(rows // MICRO, panels))
     if query.finish:
         stages["finish"] = float(cost.root(query.finish, panels * MICRO, rows // MICRO, 0))
-    return Judged(grid, stages, held_bytes(query, grid))
+    return Judged(grid, stages, *held_bytes(query, grid))
 
 
 def _partials(query: Query, grid: Grid, partial: Layout, pieces: Layout) -> float:
@@ -235,20 +237,21 @@ def _partials(query: Query, grid: Grid, partial: Layout, pieces: Layout) -> floa
     return cost.move(load_of(traffic, tiles)) + cost.SCHEDULE_LENGTH * words
 
 
-def held_bytes(query: Query, grid: Grid) -> int:
-    """Bytes of weights, operand and partial sums on the fullest tile, element rules left aside."""
+def held_bytes(query: Query, grid: Grid) -> tuple[int, int]:
+    """Bytes of weights, operand and partial sums on the fullest tile, element rules left aside, and those of
+    weights that are kept."""
     shape = query.shape
     partial = int(partial_layout(shape, grid).bytes.max())
     gathered = int(result_layout(shape, grid).bytes.max()) * grid.k if grid.k > 1 else 0
     left = int(left_layout(shape, grid, 0).bytes.max())
     if grid.streamed:
         stored = int(stored_weight_layout(shape, grid).bytes.max())
-        weights = stored * query.iterations + int(weight_layout(shape, grid, 0).bytes.max())
-        weights += stored if query.iterations > 1 else 0
+        kept = stored * query.iterations
+        panels = int(weight_layout(shape, grid, 0).bytes.max()) + (stored if query.iterations > 1 else 0)
     else:
-        weights = int(weight_layout(shape, grid).bytes.max()) * query.iterations
+        kept, panels = int(weight_layout(shape, grid).bytes.max()) * query.iterations, 0
     own = int(stored_left_layout(shape, grid).bytes.max()) if must_receive(query, grid) else 0
-    return weights + left + own + partial + gathered
+    return kept + panels + left + own + partial + gathered, kept
 
 
 @lru_cache(maxsize=64)
@@ -266,10 +269,10 @@ def candidates(query: Query, tiles: int) -> Candidates:
                 columns.append(_closed_form(query, r[which], c[which], k[which], chunks, streamed))
     if query.shape.element_bytes == 2 and not query.stored_once:
         columns.append(_turned_form(query, tiles))
-    r, c, k, chunk_counts, streams, by_columns, cycles, held, turned = (
+    r, c, k, chunk_counts, streams, by_columns, cycles, held, kept, turned = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
-    return Candidates(r, c, k, chunk_counts, streams, by_columns, cycles, held, turned, query.source)
+    return Candidates(r, c, k, chunk_counts, streams, by_columns, cycles, held, kept, turned, query.source)
 
 
 def _turned_form(query: Query, tiles: int) -> tuple[Any, ...]:
@@ -303,10 +306,10 @@ def _turned_form(query: Query, tiles: int) -> tuple[Any, ...]:
     cycles = cycles + np.where(k > 1, sums + moved, 0) + cost.transpose(piece_blocks, piece_panels)
     if query.finish:
         cycles = cycles + cost.root(query.finish, piece_panels * MICRO, piece_blocks, 0)
-    held = blocks * inner * 512 * query.iterations + panels * inner * 512
-    held = held + panels * blocks * 512 + 2 * piece_blocks * piece_panels * 512 * k
+    kept = blocks * inner * 512 * query.iterations
+    held = kept + panels * inner * 512 + panels * blocks * 512 + 2 * piece_blocks * piece_panels * 512 * k
     ones = np.ones(len(r), dtype=np.int64)
-    return r, c, k, ones, ones == 0, by_columns, cycles, held.astype(np.int64), ones == 1
+    return r, c, k, ones, ones == 0, by_columns, cycles, held.astype(np.int64), kept, ones == 1
 
 
 def _cuts(blocks: int) -> list[int]:
@@ -377,15 +380,14 @@ def _closed_form(
     part = ceil_div(inner, chunks)
     if streamed:
         stored = scale * inner * columns * 512 / r
-        weights = (
-            stored * query.iterations + scale * part * columns * 512 + (stored if query.iterations > 1 else 0)
-        )
+        kept = stored * query.iterations
+        panels = scale * part * columns * 512 + (stored if query.iterations > 1 else 0)
         if query.iterations > 1:
             cycles = cycles + cost.kernel("copy_u64", words=(stored // 8).astype(np.int64))
     else:
-        weights = scale * inner * columns * 512.0 * query.iterations
+        kept, panels = scale * inner * columns * 512.0 * query.iterations, np.zeros(len(r))
     values = rows * (part + columns) * 32 + receives * rows * inner * 32 // c
-    held = weights + scale * (values + np.where(k > 1, piece * 32 * k, 0))
+    held = kept + panels + scale * (values + np.where(k > 1, piece * 32 * k, 0))
     count = len(r)
     return (
         r,
@@ -396,5 +398,6 @@ def _closed_form(
         by_columns,
         cycles,
         held.astype(np.int64),
+        kept.astype(np.int64),
         np.zeros(count, dtype=bool),
     )

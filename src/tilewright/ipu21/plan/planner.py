@@ -2,7 +2,7 @@
 
 The right choice for one task depends little on the others, because every value is stored once, in AMP
 records, on the tiles that computed it: on the product that takes its result (`ahead`), and on memory. That
-coupling is the `price`: cycles one is ready to pay for a byte per tile. The pipeline raises it until the
+coupling are the `prices`: cycles one is ready to pay for a byte per tile. The pipeline raises them until the
 placer finds room.
 """
 
@@ -21,10 +21,11 @@ from .ahead import Consumer, consumer_of
 from .builder import WISHES, Builder, Move
 from .groups import Groups, padded_columns
 from .layout import Layout, matrix_view
+from .price import Prices
 from .product import plan_product
 from .steps import Compute, Exchange, Gather, Held, Plan, Retile, Step, results, sources
 from .support import check_supported
-from .tasks import Product, Task, count_uses, tasks_of
+from .tasks import Product, Task, count_uses, name_of, tasks_of
 from .views import View
 
 TRIALS = 4
@@ -43,17 +44,19 @@ HANDLERS: dict[str, Callable[[Planner, Operation], None]] = {
 }
 
 
-def plan_graph(graph: Graph, *, tiles: int, price: float = 0.0, numerics: Numerics | None = None) -> Plan:
+def plan_graph(
+    graph: Graph, *, tiles: int, prices: Prices | None = None, numerics: Numerics | None = None
+) -> Plan:
     """Plan a graph on logical tiles 0..tiles-1.
 
     Args:
-        price: cycles worth one byte of tile memory; larger prices give smaller, slower plans.
+        prices: of tile memory; larger ones give smaller, slower plans, none the fastest.
 
     Raises UnsupportedError listing everything that has no plan.
     """
     numerics = numerics or Numerics()
     check_supported(graph, set(HANDLERS), numerics)
-    planner = Planner(graph, tiles, price, numerics)
+    planner = Planner(graph, tiles, prices or Prices(), numerics)
     planner.region(graph.body)
     for name, value in graph.outputs:
         planner.builder.plan.outputs[name] = planner.needed(value, planner.groups_as_held(value))
@@ -70,8 +73,9 @@ class Planner:
         builder: takes the stages.
     """
 
-    def __init__(self, graph: Graph, tiles: int, price: float, numerics: Numerics) -> None:
-        self.builder = Builder(tiles, price, numerics.element_bytes)
+    def __init__(self, graph: Graph, tiles: int, prices: Prices, numerics: Numerics) -> None:
+        self.builder = Builder(tiles, prices.general, numerics.element_bytes)
+        self._prices = prices
         self._graph = graph
         self._constants = {value.id: (value.name, 1) for value, _ in graph.constants}
         self._inputs = {value.id for value in graph.inputs}
@@ -241,6 +245,7 @@ class Planner:
             }
         for index, task in enumerate(tasks):
             self._position, self._last, self._tasks, self._carried = index, last, tasks, carried
+            self.builder.price = self._prices.of(name_of(task))
             if isinstance(task, Product):
                 plan_product(self, task)
             else:

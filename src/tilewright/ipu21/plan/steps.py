@@ -215,6 +215,11 @@ class Report:
     bytes: int
     weighed: list[tuple[str, float, int]] = field(default_factory=list)
 
+    @property
+    def first(self) -> str:
+        """The name of the first result."""
+        return self.operation.split(",")[0]
+
 
 @dataclass
 class Plan:

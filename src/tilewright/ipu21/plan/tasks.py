@@ -42,6 +42,11 @@ class Product:
 Task = Product | Operation
 
 
+def name_of(task: Task) -> str:
+    """The name of a task's first result."""
+    return task.name if isinstance(task, Product) else task.results[0].name
+
+
 def count_uses(region: Region) -> Counter[int]:
     """How often each value is used, by id; results of regions are uses."""
     uses: Counter[int] = Counter()

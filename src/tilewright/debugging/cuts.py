@@ -102,19 +102,20 @@ def tile_positions(device: SimulatedDevice, order: StepOrder, held: Mapping[Tile
     A tile held at the first instruction of a step counts as in it.
     """
     positions = np.zeros(TILES, np.int64)
-    for group in device.chip.classes:
+    table = device.chip.table
+    for place, marks in table.marks.of_all(len(table.classes)).each():
+        group = table.classes[place]
         tile = group.tile
         if not group.watched or not isinstance(tile, Tile):
             continue
-        steps = [step for marks in group.marks for step in marks["step"].tolist()]
         position = 0
-        for step in [*steps, *tile.peek_marks()]:
-            following = [place for place in order.places.get(step, []) if place > position]
+        for step in [*marks["step"].tolist(), *tile.peek_marks()]:
+            following = [at for at in order.places.get(step, []) if at > position]
             position = following[0] if following else position
         hit = held.get(tile)
         if hit is not None and hit.context == 0:
             for step, address in order.marks(group.first).items():
-                following = [place for place in order.places.get(step, []) if place > position]
+                following = [at for at in order.places.get(step, []) if at > position]
                 if address == hit.address and following:
                     position = following[0]
         positions[group.members] = position

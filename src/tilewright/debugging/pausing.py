@@ -84,7 +84,7 @@ class PausingTiles:
 
     def together(self, tiles: Sequence[Engine]) -> Together:
         """Tiles that a debugger may look at and change at any time are asked one by one."""
-        return TileByTile(tiles)
+        return TileByTile(tiles, self.run)
 
     def deliver(self, tile: Tile, stop: Stop) -> None:
         """While paused: stepping has brought a held tile to a stop that the chip has to act upon."""

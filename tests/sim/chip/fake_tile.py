@@ -31,7 +31,7 @@ class FakeTiles:
         return [tile.run() for tile in tiles]
 
     def together(self, tiles: Sequence[FakeTile]) -> TileByTile:
-        return TileByTile(tiles)
+        return TileByTile(tiles, self.run)
 
 
 class FakeTile:

@@ -69,7 +69,7 @@ def test_whole_runs_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CompiledTiles, "together", counted)
     quick = everything(package, inputs)
     assert max(asked) > TILES
-    monkeypatch.setattr(CompiledTiles, "together", lambda self, tiles: TileByTile(tiles))
+    monkeypatch.setattr(CompiledTiles, "together", lambda self, tiles: TileByTile(tiles, self.run))
     assert quick == everything(package, inputs)
 
 
@@ -77,6 +77,10 @@ def test_tiles_that_watch_for_more_are_asked_one_by_one() -> None:
     for checks in (Checks(poison=True), Checks(races=True)):
         engines = CompiledTiles(checks)
         assert isinstance(engines.together([engines.make(0)]), TileByTile)
+
+
+def crowd_of(tiles: list[Tile]) -> Crowd:
+    return Crowd(tiles, CompiledTiles(Checks()).run_states)
 
 
 def tiles_at_sync(zone: int, following: str) -> list[Tile]:
@@ -107,7 +111,7 @@ g:  br $m10
 @pytest.mark.parametrize("following", ["nop", "call $m10, g"])
 def test_going_on_after_a_barrier(zone: int, following: str) -> None:
     alone, many = tiles_at_sync(zone, following), tiles_at_sync(zone, following)
-    crowd = Crowd(many)
+    crowd = crowd_of(many)
     crowd.resume(np.array([0, 2]), 500)
     for tile in (alone[0], alone[2]):
         tile.resume(500)
@@ -118,8 +122,8 @@ def test_going_on_after_a_barrier(zone: int, following: str) -> None:
 
 def test_exchange_registers() -> None:
     tiles = tiles_at_sync(3, "nop")
-    crowd = Crowd(tiles)
-    assert crowd.begun() == [[tile.csr(number) for number in BEGUN] for tile in tiles]
+    crowd = crowd_of(tiles)
+    assert crowd.begun().tolist() == [[tile.csr(number) for number in BEGUN] for tile in tiles]
     assert crowd.begun()[1][0] == 99
     # Ids are 1, 8 and 15.
     crowd.count_down(np.array([15, 1]), np.array([100, 3]))
@@ -128,7 +132,7 @@ def test_exchange_registers() -> None:
 
 def test_stale_code_is_forgotten() -> None:
     tiles = tiles_at_sync(7, "nop")
-    crowd = Crowd(tiles)
+    crowd = crowd_of(tiles)
     begin = tiles[0].pc - 16
     decoded = [tile._decoded.copy() for tile in tiles]
     assert decoded[1].any()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,9 @@ from tile_programs import DATA, DATA1, WORKERS, image, run, run_workers, stop_of
 from tilewright.errors import SimulationError
 from tilewright.ipu21.isa import build
 from tilewright.ipu21.simulator.checks import Checks
+from tilewright.ipu21.simulator.class_table import ClassTable
+from tilewright.ipu21.simulator.classes import TileClass
+from tilewright.ipu21.simulator.noted import noted
 from tilewright.ipu21.simulator.sent_words import check_sent
 from tilewright.ipu21.simulator.single import FunctionError, prepare, run_function
 from tilewright.ipu21.simulator.stops import ExceptionKind, Stop, StopKind
@@ -293,7 +295,7 @@ def test_sending_what_nobody_wrote_in_a_phase() -> None:
     """Judged when the phase is over: a tile may send on what it received."""
     row = [0x41800003, build.send(3, (DATA + 0x4000) // 4, 3), build.send(0, DATA // 4, 0), 0x43A00000]
 
-    def after_phase(received: int) -> SimpleNamespace:
+    def after_phase(received: int) -> ClassTable:
         tile = Tile(9, checks=only(poison=True))
         tile.load(0x4C014, words_array(*row).tobytes(), 16)
         tile.load(DATA + 0x4000, bytes(8), 8)
@@ -302,11 +304,13 @@ def test_sending_what_nobody_wrote_in_a_phase() -> None:
         tile.resume(1000)
         assert tile.run().kind is StopKind.WINDOW_CLOSED
         tile.write(DATA + 0x4008, bytes(received))
-        return SimpleNamespace(tile=tile, items=tile.take_log(), first=9)
+        table = ClassTable([TileClass(tile, np.array([9]), 0)])
+        table.items.add(noted(np.array([0]), [tile.take_log()]))
+        return table
 
-    check_sent([after_phase(8)])  # type: ignore[list-item]
+    check_sent(after_phase(8))
     with pytest.raises(SimulationError, match="nobody has written") as caught:
-        check_sent([after_phase(4)])  # type: ignore[list-item]
+        check_sent(after_phase(4))
     assert (caught.value.tile, caught.value.address) == (9, 0x4C018)
     assert f"{DATA + 0x400C:#x}" in str(caught.value)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .barrier import HOST, Completion, Standing
+from .class_table import ClassTable
 from .classes import TileClass
 from .stops import StopKind
 
@@ -69,12 +70,13 @@ class ActivityLog:
         _, tile = max(times, key=lambda entry: (entry[0], -entry[1]))
         self.parts.append(np.array([(BARRIER, tile, done.group, done.last, done.release)], ACTIVITY))
 
-    def clear(self, classes: Iterable[TileClass]) -> None:
+    def clear(self, table: ClassTable) -> None:
         """Forget everything but the steps that go on."""
         self.parts.clear()
-        for group in classes:
-            if group.marks:
-                latest = group.marks[-1][-1]
+        for place, marks in table.marks.of_all(len(table.classes)).each():
+            group = table.classes[place]
+            if len(marks):
+                latest = marks[-1]
                 begin = max(int(latest["clock"]), group.tile.clock)
                 group.activity = [(STEP, int(latest["step"]), begin, begin)]
             else:

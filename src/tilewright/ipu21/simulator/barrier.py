@@ -93,18 +93,17 @@ def barrier_of(group: int, arrived: int, excused: int, last: int, owners: NDArra
     return Completion(group, arrived, excused, last, last + wait, owners)
 
 
-def check_zone(zone: int, tile: int, address: int, cycle: int) -> None:
-    """Raises SimulationError for the zones of loaders and of other chips."""
-    if zone not in ZONES:
-        raise SimulationError(
-            f"`sync {zone}` waits for a loader or for another chip",
-            category="unsupported" if zone in (4, 5, 6, 12, 13, 14) else "program",
-            tile=tile,
-            context="supervisor",
-            address=address,
-            cycle=cycle,
-            hint="a program uses zones 0 to 3, 7 and 15",
-        )
+def no_zone(zone: int, tile: int, address: int, cycle: int) -> SimulationError:
+    """The fault of a `sync` in a zone of loaders or of other chips."""
+    return SimulationError(
+        f"`sync {zone}` waits for a loader or for another chip",
+        category="unsupported" if zone in (4, 5, 6, 12, 13, 14) else "program",
+        tile=tile,
+        context="supervisor",
+        address=address,
+        cycle=cycle,
+        hint="a program uses zones 0 to 3, 7 and 15",
+    )
 
 
 def deadlock(what: str, standings: Iterable[Standing], blamed: Sequence[Standing] = ()) -> SimulationError:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from . import state as at
 from .compile import engine
 from .engine_decode import ENTRY_COUNT, ENTRY_INTS
+from .stop_table import PLAIN, Stops
 from .stops import STOP_ASSISTANCE, Stop
 from .tile import Tile
 
@@ -31,7 +32,7 @@ def run_tiles(
     budget: int | None = None,
     assistance: tuple[int, int] = (0, 0),
     assist: Callable[[Tile], None] | None = None,
-) -> list[Stop]:
+) -> Stops:
     """Run each tile to its next stop, independently of the others; one Stop per tile, in order.
 
     The engine releases the interpreter lock, so two threads may run disjoint sets of tiles.
@@ -41,23 +42,40 @@ def run_tiles(
         assistance: a native function for `state.ASSISTANCE` and its argument.
         assist: serves a tile that stopped because that function asked for it.
     """
-    if not tiles:
-        return []
+    addresses = np.array([tile.state_address for tile in tiles], dtype=np.int64)
+    if budget is None and tiles:
+        budget = tiles[0].checks.budget
+    return run_states(addresses, tiles, budget or 0, assistance, assist)
+
+
+def run_states(
+    addresses: NDArray[np.int64],
+    tiles: Sequence[Tile],
+    budget: int,
+    assistance: tuple[int, int] = (0, 0),
+    assist: Callable[[Tile], None] | None = None,
+) -> Stops:
+    """`run_tiles` where it is known already at which addresses the tiles' states lie."""
+    reports = np.empty((len(addresses), len(at.REPORT)), dtype=np.int64)
+    told: dict[int, Stop] = {}
+    if not len(addresses):
+        return Stops(reports, told)
     run = engine().run_tiles
     entries = decoded_entries().ctypes.data
-    stops: list[Stop | None] = [None] * len(tiles)
-    allowed = tiles[0].checks.budget if budget is None else budget
-    pending = list(range(len(tiles)))
-    while pending:
-        addresses = np.array([tiles[index].state_address for index in pending], dtype=np.int64)
-        reports = np.empty((len(pending), len(at.REPORT)), dtype=np.int64)
-        run(addresses.ctypes.data, len(pending), allowed, *assistance, entries, reports.ctypes.data)
-        allowed = -1
-        for index, report in zip(pending, reports.tolist(), strict=True):
-            if report[0] == STOP_ASSISTANCE:
+    run(addresses.ctypes.data, len(addresses), budget, *assistance, entries, reports.ctypes.data)
+    pending = np.flatnonzero(~np.isin(reports[:, 0], PLAIN))
+    while len(pending):
+        for index in pending.tolist():
+            if reports[index, 0] == STOP_ASSISTANCE:
                 assert assist is not None
                 assist(tiles[index])
             else:
-                stops[index] = tiles[index].stop_of(report)
-        pending = [index for index in pending if stops[index] is None]
-    return [stop for stop in stops if stop is not None]
+                stop = tiles[index].take_stop()
+                if stop is not None:
+                    told[index] = stop
+        again = np.array([index for index in pending.tolist() if index not in told], dtype=np.int64)
+        states, found = addresses[again], np.empty((len(again), len(at.REPORT)), dtype=np.int64)
+        run(states.ctypes.data, len(again), -1, *assistance, entries, found.ctypes.data)
+        reports[again] = found
+        pending = again[~np.isin(found[:, 0], PLAIN)]
+    return Stops(reports, told)

@@ -25,23 +25,27 @@ from .barrier import (
     HOST,
     INTERNAL,
     NO_OWNERS,
+    ZONES,
     Completion,
     Standing,
     barrier_of,
-    check_zone,
     completion,
     deadlock,
+    no_zone,
 )
-from .classes import NO_ITEMS, State, TileClass, load_classes, split, word_at, word_table
+from .class_table import ClassTable
+from .classes import NO_ITEMS, State, TileClass, load_classes, word_at, word_table
 from .doubts import warn_of_rounding_down
 from .engine import Engines
-from .exchange_log import SEND, joined
+from .exchange_log import SEND
 from .fabric import resolve
 from .hazards import PhaseChecks, check_phase
 from .hostport import Guest, HostPort, LateHost, words_of_all
 from .movement import NO_MOVES, move, stored_ranges
+from .noted import Noted
 from .phase_cache import Phase, PhaseCache
 from .sent_words import check_sent
+from .stop_table import Stops
 from .stops import Stop, StopKind, context_name
 from .symbols import Symbols
 from .together import Together
@@ -91,7 +95,7 @@ class Chip:
     ) -> None:
         self.port = port
         self.credit = 0
-        self.classes = load_classes(package, engines)
+        self.table = ClassTable(load_classes(package, engines))
         self.barriers: deque[BarrierRecord] = deque(maxlen=BARRIERS_KEPT)
         self.barrier_count = 0
         self.recording = False
@@ -106,11 +110,14 @@ class Chip:
         self._absent = TILES - sum(len(group.members) for group in self.classes)
         self._pointers = np.zeros(IDS, np.int64)
         self._phases = PhaseCache()
-        self._partition = 0
         self._all: Together | None = None
         self._all_partition = 0
         self._phase_release: int | None = None
         self._failed: SimulationError | None = None
+
+    @property
+    def classes(self) -> list[TileClass]:
+        return self.table.classes
 
     @property
     def clock(self) -> int:
@@ -162,13 +169,12 @@ class Chip:
 
     def _step(self) -> bool:
         """Does the next thing that can be done; False if there is none."""
-        places = [place for place, group in enumerate(self.classes) if group.state is State.RUNNABLE]
-        if places:
-            running = [self.classes[place] for place in places]
-            stops = self._engines.run([group.tile for group in running], RUN_BUDGET)
-            self._take_notes(np.array(places))
-            for group, stop in zip(running, stops, strict=True):
-                self._stopped(group, stop)
+        places = np.flatnonzero(self.table.rows["state"] == State.RUNNABLE)
+        if len(places):
+            tiles = self._together()
+            stops = tiles.run(places, RUN_BUDGET)
+            self._take_notes(tiles, places)
+            self._take_stops(places, stops)
             return True
         if self._phase_release is not None:
             self._resolve(self._phase_release)
@@ -179,43 +185,58 @@ class Chip:
 
     def _together(self) -> Together:
         """The tiles of all classes."""
-        if self._all is None or self._all_partition != self._partition:
-            self._all_partition = self._partition
+        if self._all is None or self._all_partition != self.table.partition:
+            self._all_partition = self.table.partition
             self._all = self._engines.together([group.tile for group in self.classes])
         return self._all
 
-    def _take_notes(self, places: NDArray[np.int64]) -> None:
+    def _take_notes(self, tiles: Together, places: NDArray[np.int64]) -> None:
         """What the tiles of these classes have marked and logged while they ran."""
-        tiles = self._together()
-        for place, marks in tiles.take_marks(places):
-            self.classes[place].marks.append(marks)
+        self.table.marks.add(tiles.take_marks(places))
         if tiles.doubtful(places):
             warn_of_rounding_down()
-        for place, log in tiles.take_logs(places):
+        log, active = tiles.take_logs(places), self.table.rows["active"]
+        self.table.items.add(log.of(active))
+        for place, items in log.of(~active).each():
             group = self.classes[place]
-            if group.active:
-                group.items = joined([group.items, log]) if len(group.items) else log
-            else:
-                sent = log[(log["kind"] == SEND) & ((log["control"] & DIRECTIONS) != 0)]
-                group.sends = np.concatenate([group.sends, sent]) if len(group.sends) else sent
+            sent = items[(items["kind"] == SEND) & ((items["control"] & DIRECTIONS) != 0)]
+            group.sends = np.concatenate([group.sends, sent]) if len(group.sends) else sent
 
-    def _stopped(self, group: TileClass, stop: Stop) -> None:
-        """Acts on a tile's stop."""
-        if self.recording and group.watched:
-            note_stop(group, stop.kind, stop.clock, self._phase_release)
-        kind, spent = stop.kind, group.spent
-        group.spent = 0
+    def _take_stops(self, places: NDArray[np.int64], stops: Stops) -> None:
+        """Acts on the stops of these classes."""
+        if self.recording:
+            for place, kind, clock in zip(
+                places.tolist(), stops.kinds.tolist(), stops.clocks.tolist(), strict=True
+            ):
+                if self.classes[place].watched:
+                    note_stop(self.classes[place], StopKind(kind), clock, self._phase_release)
+        rows = self.table.rows
+        spent = rows["spent"][places]
+        rows["spent"][places] = 0
+        waits = (stops.kinds == StopKind.SYNC) & np.isin(stops.zones, ZONES)
+        closed = stops.kinds == StopKind.WINDOW_CLOSED
+        for mask, state in ((waits, State.ARRIVED), (closed, State.CLOSED)):
+            rows["state"][places[mask]] = state
+        rows["zone"][places[waits]] = stops.zones[waits]
+        usual = waits | closed
+        rows["since"][places[usual]] = stops.clocks[usual]
+        for index in np.flatnonzero(~usual).tolist():
+            self._stopped(self.classes[places[index]], stops[index], int(spent[index]))
+
+    def _stopped(self, group: TileClass, stop: Stop, spent: int) -> None:
+        """Acts on a stop that is neither at a barrier nor behind an exchange window.
+
+        `spent`: instructions since the last stop that was not the budget's.
+        """
+        kind = stop.kind
         if kind is StopKind.SYNC:
             self._sync(group, stop)
-        elif kind is StopKind.WINDOW_CLOSED:
-            group.state, group.since = State.CLOSED, stop.clock
         elif kind is StopKind.NEEDS_IDENTITY:
-            self._partition += 1
-            self.classes += [new for new in split(group, group.members.tolist()) if new is not group]
+            self.table.separate(group, group.members.tolist())
         elif kind is StopKind.ENDED:
             self._ended(group, stop)
         elif kind is StopKind.BUDGET and spent < self._instruction_limit:
-            group.spent = spent + RUN_BUDGET
+            group.row["spent"] = spent + RUN_BUDGET
         else:
             raise SimulationError(
                 stop.text,
@@ -227,17 +248,16 @@ class Chip:
             )
 
     def _sync(self, group: TileClass, stop: Stop) -> None:
-        group.zone, group.since = stop.zone, stop.clock
+        group.row["zone"], group.row["since"] = stop.zone, stop.clock
         if stop.zone == 0:
-            group.state = State.RECEIVING
+            group.row["state"] = State.RECEIVING
             self._release_receivers([group])
         elif stop.zone == 1:
-            group.state = State.EXCUSED
+            group.row["state"] = State.EXCUSED
             if group.tile.sans == 0:
                 self._go(group, stop.clock + 1)
         else:
-            check_zone(stop.zone, group.first, stop.pc, stop.clock)
-            group.state = State.ARRIVED
+            raise no_zone(stop.zone, group.first, stop.pc, stop.clock)
 
     def _ended(self, group: TileClass, stop: Stop) -> None:
         address = self._images[group.image].diagnostic_address
@@ -249,52 +269,53 @@ class Chip:
                 address=stop.pc,
                 cycle=stop.clock,
             )
-        group.state, group.since = State.ENDED, stop.clock
+        group.row["state"], group.row["since"] = State.ENDED, stop.clock
 
     def _go(self, group: TileClass, clock: int) -> None:
-        self._released(group, clock)
+        self._note_release(group, clock)
+        group.row["state"] = State.RUNNABLE
         group.tile.resume(clock)
 
-    def _released(self, group: TileClass, clock: int) -> None:
+    def _note_release(self, group: TileClass, clock: int) -> None:
         if self.recording and group.watched:
             note_release(group, clock)
-        group.state = State.RUNNABLE
 
     # The exchange -----------------------------------------------------------------------------------------
 
     def _resolve(self, release: int) -> None:
         """Moves the words of the phase that began at `release`, and lets everybody go on."""
-        if any(group.sends_in_phase for group in self.classes):
-            self._exchange(release)
+        log = self.table.items.of_all(len(self.classes))
+        if (log.rows["kind"] == SEND).any():
+            self._exchange(log, release)
         else:
-            self._keep_pointers()
+            self._keep_pointers(log)
         self._phase_release = None
-        for group in self.classes:
-            if group.active and group.state is State.CLOSED:
-                group.state = State.RUNNABLE
-            elif group.state is State.HELD:
-                self._go(group, group.resume_at)
-            group.active, group.items = False, NO_ITEMS
+        rows = self.table.rows
+        rows["state"][rows["active"] & (rows["state"] == State.CLOSED)] = State.RUNNABLE
+        for place in np.flatnonzero(rows["state"] == State.HELD).tolist():
+            self._go(self.classes[place], int(rows["resume_at"][place]))
+        rows["active"] = False
+        self.table.items.clear()
 
-    def _keep_pointers(self) -> None:
+    def _keep_pointers(self, log: Noted) -> None:
         """A phase without sends still leaves the pointers it wrote."""
-        traffic = collect([group.party() for group in self.classes if len(group.items)], 0)
+        traffic = collect([self.classes[place].party(items) for place, items in log.each() if len(items)], 0)
         self._pointers[traffic.pointer["tile"]] = traffic.pointer["value"]
 
-    def _exchange(self, release: int) -> None:
+    def _exchange(self, log: Noted, release: int) -> None:
         # Whoever records or watches for unwritten words needs to see the words themselves.
         keeping = not (self.recording or self._phase_checks.unwritten)
         key = None
         if keeping:
             standing = self._together().pcs_and_workers()
-            key = self._phases.key(self.classes, release, self._pointers, self._partition, standing)
+            key = self._phases.key(self.table, log, release, self._pointers, standing)
         phase = self._phases.get(key)
         if phase is not None:
             phase.moves.make()
             self._apply(phase)
             return
-        partition = self._partition
-        traffic = collect([group.party() for group in self.classes], release)
+        partition = self.table.partition
+        traffic = collect([self.classes[place].party(items) for place, items in log.each()], release)
         resolution = resolve(traffic, self._pointers)
         pieces = resolution.pieces
         check_phase(traffic, pieces, self._phase_checks)
@@ -315,10 +336,10 @@ class Chip:
             resolution.pointer_value,
         )
         self._apply(phase)
-        if key is not None and moves is not None and self._partition == partition:
+        if key is not None and moves is not None and self.table.partition == partition:
             self._phases.put(key, phase)
         if self._phase_checks.unwritten:
-            check_sent(self.classes)
+            check_sent(self.table)
 
     def _apply(self, phase: Phase) -> None:
         """What a phase leaves behind, its words having been moved."""
@@ -333,8 +354,7 @@ class Chip:
             if len(group.members) > 1:
                 chosen = group.members[np.isin(group.members, tiles)]
                 if len(chosen):
-                    self._partition += 1
-                    self.classes += [new for new in split(group, chosen.tolist()) if new is not group]
+                    self.table.separate(group, chosen.tolist())
 
     # The host ---------------------------------------------------------------------------------------------
 
@@ -402,6 +422,7 @@ class Chip:
         self._record(done)
         if self.recording:
             self.activity.barrier(done, standings)
+        rows = self.table.rows
         if done.group == HOST:
             self.credit -= 1
             if self.port.open:
@@ -410,34 +431,33 @@ class Chip:
                 self.port.enter(done.owners)
         else:
             self._phase_release = done.release
-            for group, count, begun in zip(self.classes, sans, tiles.begun(), strict=True):
-                group.begin_phase(group.state is State.ARRIVED and count == 0, begun)
-        going = [place for place, count in enumerate(sans) if count == 0]
-        for place in going:
-            self._released(self.classes[place], done.release)
-        tiles.resume(np.array(going, np.int64), done.release)
-        for group, count in zip(self.classes, sans, strict=True):
-            if count:
-                self._pass_excused(group, done)
+            rows["active"] = (rows["state"] == State.ARRIVED) & (sans == 0)
+            rows["begun"] = tiles.begun()
+            self.table.items.clear()
+        going = np.flatnonzero(sans == 0)
+        if self.recording:
+            for place in going.tolist():
+                self._note_release(self.classes[place], done.release)
+        rows["state"][going] = State.RUNNABLE
+        tiles.resume(going, done.release)
+        for place in np.flatnonzero(sans).tolist():
+            self._pass_excused(self.classes[place], done)
         return True
 
-    def _usual_barrier(self, sans: Sequence[int], clocks: Sequence[int]) -> Completion | None:
+    def _usual_barrier(self, sans: NDArray[np.int64], clocks: NDArray[np.int64]) -> Completion | None:
         """`completion` where nobody is missing and all that wait do so in `sync 3`, or all in `sync 7`.
 
         `sans`, `clocks`: how many barriers each class is still excused from, and since when.
         """
-        waiting = [group for group, count in zip(self.classes, sans, strict=True) if not count]
-        if any(group.state is not State.ARRIVED for group in waiting):
+        rows, sizes, waiting = self.table.rows, self.table.sizes, sans == 0
+        if not waiting.any() or (rows["state"][waiting] != State.ARRIVED).any():
             return None
-        zones = {group.zone for group in waiting}
-        if zones not in ({INTERNAL}, {HOST}):
+        zones = rows["zone"][waiting]
+        zone = int(zones[0])
+        if zone not in (INTERNAL, HOST) or (zones != zone).any():
             return None
-        last = max(group.since for group in waiting)
-        arrived = sum([len(group.members) for group in waiting])
-        excused = [group for group, count in zip(self.classes, sans, strict=True) if count]
-        if excused:
-            last = max(last, max(clock for clock, count in zip(clocks, sans, strict=True) if count))
-        return barrier_of(zones.pop(), arrived, sum([len(g.members) for g in excused]), last, NO_OWNERS)
+        last = int(np.where(waiting, rows["since"], clocks).max())
+        return barrier_of(zone, int(sizes[waiting].sum()), int(sizes[~waiting].sum()), last, NO_OWNERS)
 
     def _record(self, done: Completion) -> None:
         self.barrier_count += 1
@@ -457,8 +477,8 @@ class Chip:
                 hint="`sync 1` waits for the excused barriers",
             )
         if group.state is State.EXCUSED and group.tile.sans == 0:
-            group.resume_at = max(done.release, group.since + 1)
+            resume_at = max(done.release, group.since + 1)
             if done.group == INTERNAL:
-                group.state = State.HELD
+                group.row["state"], group.row["resume_at"] = State.HELD, resume_at
             else:
-                self._go(group, group.resume_at)
+                self._go(group, resume_at)

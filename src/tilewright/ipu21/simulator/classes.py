@@ -6,9 +6,9 @@ exchange, or talks to the host; classes never join again. So tiles that do nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from tilewright.package.records import EXECUTE, NO_MARKS, WRITE, Package
 
 from .barrier import Standing
 from .engine import Engine, Engines
-from .exchange_log import EXCHANGE_ITEM, SEND
+from .exchange_log import EXCHANGE_ITEM
 from .traffic import IDS, Party
 
 NO_ITEMS = np.zeros(0, EXCHANGE_ITEM)
@@ -29,16 +29,38 @@ BEGUN = (INCOMING_MUX, INCOMING_MUXPAIR, INCOMING_FORMAT, INCOMING_DCOUNT)
 """Registers that decide where the words of a phase go, as far as its items do not change them."""
 
 
-class State(Enum):
+class State(IntEnum):
     """What the tiles of a class are doing between runs."""
 
-    RUNNABLE = "runs"
-    ARRIVED = "waits in a barrier"
-    EXCUSED = "waits until its excused barriers have happened"
-    RECEIVING = "waits for words"
-    HELD = "goes on when the exchange phase is resolved"
-    CLOSED = "has left its exchange window"
-    ENDED = "has ended"
+    RUNNABLE = 0
+    ARRIVED = 1
+    EXCUSED = 2
+    RECEIVING = 3
+    HELD = 4
+    CLOSED = 5
+    ENDED = 6
+
+
+_DOING = {
+    State.RUNNABLE: "runs",
+    State.ARRIVED: "waits in a barrier",
+    State.EXCUSED: "waits until its excused barriers have happened",
+    State.RECEIVING: "waits for words",
+    State.HELD: "goes on when the exchange phase is resolved",
+    State.CLOSED: "has left its exchange window",
+    State.ENDED: "has ended",
+}
+
+ROW = np.dtype(
+    [(name, "<i8") for name in ("state", "zone", "since", "resume_at", "spent")]
+    + [("active", "?"), ("begun", "<i8", len(BEGUN))]
+)
+"""What changes of a class from run to run.
+
+state: a State. zone, since: zone and issue cycle of the latest `sync` or end.
+resume_at: of HELD, the cycle at which it goes on. spent: instructions since the last stop that was not the
+budget's. active: takes part in the exchange phase that is going on. begun: the registers BEGUN when it began.
+"""
 
 
 @dataclass(eq=False)
@@ -46,31 +68,32 @@ class TileClass:
     """One simulated tile and the physical tiles (sorted) it stands for.
 
     Attributes:
-        zone, since: zone and issue cycle of the latest `sync` or end.
-        active: takes part in the exchange phase that is going on.
-        begun: the registers `BEGUN` when that phase began.
-        items: log of that phase. sends: sends outside phases, not yet served.
-        marks: profile marks so far, (step, clock) arrays in order. watched: whether there are any to come.
+        row: a ROW, that of a `ClassTable` once the class is in one. place: where in that table.
+        sends: sends outside phases, not yet served. watched: whether there are profile marks to come.
         activity, spans: what `activity` has noted: (kind, detail, begin, end), and worker runs.
-        spent: instructions since the last stop that was not the budget's.
     """
 
     tile: Engine
     members: NDArray[np.int64]
     image: int
-    state: State = State.RUNNABLE
-    zone: int = 0
-    since: int = 0
-    active: bool = False
-    resume_at: int = 0
-    begun: Sequence[int] = (0, 0, 0, 0)
-    items: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
+    row: np.void = field(default_factory=lambda: np.zeros(1, ROW)[0])
+    place: int = 0
     sends: NDArray[np.void] = field(default_factory=lambda: NO_ITEMS)
-    marks: list[NDArray[np.void]] = field(default_factory=list)
     activity: list[tuple[int, int, int, int]] = field(default_factory=list)
     spans: list[NDArray[np.void]] = field(default_factory=list)
-    spent: int = 0
     watched: bool = False
+
+    @property
+    def state(self) -> State:
+        return State(int(self.row["state"]))
+
+    @property
+    def zone(self) -> int:
+        return int(self.row["zone"])
+
+    @property
+    def since(self) -> int:
+        return int(self.row["since"])
 
     @property
     def runs(self) -> bool:
@@ -97,33 +120,25 @@ class TileClass:
             return f"wait in `sync 1`{at} for {count} excused barriers"
         if self.state is State.RECEIVING:
             return f"wait in `sync 0`{at} for {tile.csr(INCOMING_DCOUNT)} more words"
-        return str(self.state.value)
+        return _DOING[self.state]
 
-    def begin_phase(self, active: bool, begun: Sequence[int]) -> None:
-        """A phase begins with these values of `BEGUN`."""
-        self.active, self.begun, self.items = active, begun, NO_ITEMS
-
-    def party(self) -> Party:
-        """The members' part in the phase that is going on."""
-        pcs = self.items["pc"]
-        mux, mux_pair, form, data_count = self.begun
+    def party(self, items: NDArray[np.void]) -> Party:
+        """The members' part in the phase that is going on, of which they have logged these items."""
+        pcs = items["pc"]
+        mux, mux_pair, form, data_count = self.row["begun"].tolist()
         low = int(pcs.min()) if len(pcs) else 0
         return Party(
             members=self.members,
-            log=self.items,
+            log=items,
             mux=mux,
             mux_pair=mux_pair,
             format=form,
-            active=self.active,
+            active=bool(self.row["active"]),
             close=self.since,
             code=(low, max(int(pcs.max()), self.tile.pc) + 4) if len(pcs) else (0, 0),
             data_count=data_count,
             workers=self.tile.active_workers,
         )
-
-    @property
-    def sends_in_phase(self) -> bool:
-        return bool((self.items["kind"] == SEND).any())
 
 
 def load_classes(package: Package, engines: Engines) -> list[TileClass]:
@@ -192,7 +207,7 @@ def _alone(group: TileClass, physical: int) -> TileClass:
     copy.tile = group.tile.copy(physical)
     _identify(copy.tile, physical)
     copy.members = np.array([physical], np.int64)
-    copy.marks, copy.activity, copy.spans = list(group.marks), list(group.activity), list(group.spans)
+    copy.activity, copy.spans = list(group.activity), list(group.spans)
     return copy
 
 

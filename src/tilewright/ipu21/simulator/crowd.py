@@ -5,7 +5,7 @@ A chip does little with each tile between two runs, but it does it with all of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from ..machine.memory import REGION1_BASE, TILE_BASE
 from . import state as at
 from .classes import BEGUN
 from .exchange_log import EXCHANGE_ITEM
+from .noted import Noted
+from .stop_table import Stops
 from .tile import CALL, MARK, Tile
 from .together import COUNT_MASK
 from .traffic import IDS
@@ -29,20 +31,24 @@ _COUNT = at.CSRS + INCOMING_DCOUNT
 class Crowd:
     """Some tiles, in an order that stays; see `Together`."""
 
-    def __init__(self, tiles: Sequence[Tile]) -> None:
+    def __init__(self, tiles: Sequence[Tile], run: Callable[[Integers, Sequence[Tile], int], Stops]) -> None:
+        """`run`: runs tiles whose states lie at these addresses."""
+        self._tiles = tiles
+        self._run = run
         self._place: Integers = np.zeros(IDS, np.int64)
         self._place[[tile.physical for tile in tiles]] = np.arange(len(tiles))
         self._states: Integers = np.array([tile.state_address for tile in tiles], np.int64)
         self._all: Integers = np.arange(len(tiles))
         self._memory, self._decoded = self._read((at.MEMORY, at.DECODED), self._all)
 
-    def begun(self) -> list[list[int]]:
-        rows: list[list[int]] = self._read(_BEGUN, self._all).T.tolist()
-        return rows
+    def run(self, chosen: Integers, budget: int) -> Stops:
+        return self._run(self._states[chosen], [self._tiles[place] for place in chosen.tolist()], budget)
 
-    def excused(self) -> tuple[list[int], list[int]]:
-        sans, clock = self._read((at.SANS, at.SANS_CLOCK), self._all).tolist()
-        return sans, clock
+    def begun(self) -> Integers:
+        return self._read(_BEGUN, self._all).T
+
+    def excused(self) -> Integers:
+        return self._read((at.SANS, at.SANS_CLOCK), self._all)
 
     def doubtful(self, chosen: Integers) -> bool:
         return bool(self._read((at.DOUBTS,), chosen).any())
@@ -61,10 +67,10 @@ class Crowd:
         self._write(at.WINDOW, internal, chosen)
         self._write(at.CLOCK, np.where(with_call, clock - 6, clock), chosen)
 
-    def take_marks(self, chosen: Integers) -> Iterator[tuple[int, NDArray[np.void]]]:
+    def take_marks(self, chosen: Integers) -> Noted:
         return self._take(at.MARK_COUNT, at.MARKS, MARK, chosen)
 
-    def take_logs(self, chosen: Integers) -> Iterator[tuple[int, NDArray[np.void]]]:
+    def take_logs(self, chosen: Integers) -> Noted:
         return self._take(at.LOG_COUNT, at.LOG, EXCHANGE_ITEM, chosen)
 
     def count_down(self, tiles: Integers, words: Integers) -> None:
@@ -91,20 +97,16 @@ class Crowd:
         source = np.ascontiguousarray(values, np.int64)
         copy_words(self._states[chosen] + 8 * place, _addresses(source), 2)
 
-    def _take(
-        self, count_at: int, rows_at: int, kind: np.dtype[np.void], chosen: Integers
-    ) -> Iterator[tuple[int, NDArray[np.void]]]:
-        """Rows that chosen tiles have noted: place and rows of each tile that has some."""
+    def _take(self, count_at: int, rows_at: int, kind: np.dtype[np.void], chosen: Integers) -> Noted:
+        """Rows that chosen tiles have noted."""
         counts, source = self._read((count_at, rows_at), chosen)
         some = np.flatnonzero(counts)
         chosen, counts, source = chosen[some], counts[some], source[some]
-        ends = np.cumsum(counts)
         rows = np.empty(int(counts.sum()), kind)
-        first = rows.ctypes.data + kind.itemsize * (ends - counts)
+        first = rows.ctypes.data + kind.itemsize * (np.cumsum(counts) - counts)
         copy_words(first, source, kind.itemsize // 4 * counts)
         self._write(count_at, np.zeros(len(chosen), np.int64), chosen)
-        for place, count, end in zip(chosen.tolist(), counts.tolist(), ends.tolist(), strict=True):
-            yield place, rows[end - count : end]
+        return Noted(chosen, counts, rows)
 
 
 def _addresses(array: NDArray[np.generic]) -> Integers:

@@ -138,14 +138,13 @@ class SimulatedDevice:
 
     def intervals(self) -> NDArray[np.void]:
         """Profile intervals (INTERVAL) since `load` or `clear_intervals`."""
-        return intervals(self.chip.classes) if self._chip else np.zeros(0, INTERVAL)
+        return intervals(self.chip.table) if self._chip else np.zeros(0, INTERVAL)
 
     def clear_intervals(self) -> None:
         """Forgets the intervals so far; the next list starts with each tile's next mark."""
         if self.chip.recording:
-            self.chip.activity.clear(self.chip.classes)
-        for group in self.chip.classes:
-            group.marks.clear()
+            self.chip.activity.clear(self.chip.table)
+        self.chip.table.marks.clear()
 
     def record_activity(self, wanted: bool) -> None:
         """Whether to note what tiles do inside their profile steps, from now on and after every load.

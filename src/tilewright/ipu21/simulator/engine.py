@@ -87,7 +87,7 @@ class Engines(Protocol):
     def make(self, physical: int) -> Engine:
         """A tile as the loader leaves it, with empty memory and program counter 0."""
 
-    def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
+    def run(self, tiles: Sequence[Engine], budget: int) -> Sequence[Stop]:
         """Runs each tile to its next stop, or for `budget` instructions; one stop per tile, in order."""
 
     def together(self, tiles: Sequence[Engine]) -> Together:

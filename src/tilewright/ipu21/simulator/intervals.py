@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.package.records import INTERVAL
 
-from .classes import TileClass
-from .exchange_log import one_after_another
+from .class_table import ClassTable
 
 
-def intervals(classes: Iterable[TileClass]) -> NDArray[np.void]:
+def intervals(table: ClassTable) -> NDArray[np.void]:
     """All intervals since the marks were last cleared, by tile, in time order."""
-    groups = [group for group in classes if any(len(marks) for marks in group.marks)]
+    noted = table.marks.of_all(len(table.classes))
+    groups = [table.classes[place] for place in np.flatnonzero(noted.counts).tolist()]
     if not groups:
         return np.zeros(0, INTERVAL)
-    marks = one_after_another([part for group in groups for part in group.marks])
+    marks, counts = noted.rows, noted.counts[noted.counts > 0]
     step, clock = marks["step"], marks["clock"]
-    counts = np.array([sum(map(len, group.marks)) for group in groups])
     last = np.cumsum(counts) - 1
     rows = np.zeros(len(step), INTERVAL)
     rows["step"], rows["begin"] = step, clock

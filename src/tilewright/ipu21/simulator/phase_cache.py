@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .classes import TileClass
-from .exchange_log import EXCHANGE_ITEM, joined
+from .class_table import ClassTable
+from .exchange_log import EXCHANGE_ITEM
 from .movement import Moves
+from .noted import Noted
 
 _FIELDS, _CLOCK = 6, 1
 """Of an EXCHANGE_ITEM: how many, and which one is the clock."""
@@ -56,29 +56,29 @@ class PhaseCache:
 
     def key(
         self,
-        classes: Sequence[TileClass],
+        table: ClassTable,
+        log: Noted,
         release: int,
         pointers: NDArray[np.int64],
-        partition: int,
         standing: NDArray[np.int64],
     ) -> bytes | None:
         """What identifies the phase that is going on; None if the tiles do not log as the engine does.
 
         Args:
-            partition: changes whenever a class splits.
+            log: items of the phase, of every class.
             standing: program counter and active workers of each class, [2, classes].
         """
-        logs = [group.items for group in classes if len(group.items)]
-        if any(log.dtype != EXCHANGE_ITEM for log in logs):
+        if log.rows.dtype != EXCHANGE_ITEM:
             return None
-        items = joined(logs).view(np.int64).reshape(-1, _FIELDS)
+        items = log.rows.view(np.int64).reshape(-1, _FIELDS).copy()
         items[:, _CLOCK] -= release
         # No field has more than 32 bits, relative to the phase.
         items = items.astype(np.uint32)
-        begun = np.array([group.begun for group in classes], np.int64)
-        heads = [(len(group.items), group.active, group.since - release) for group in classes]
+        rows = table.rows
+        heads = np.stack([log.counts, rows["active"], rows["since"] - release])
+        begun = np.ascontiguousarray(rows["begun"])
         digest = hashlib.sha256()
-        for array in (np.array([partition]), np.array(heads, np.int64), begun, standing, pointers, items):
+        for array in (np.array([table.partition]), heads, begun, standing, pointers, items):
             digest.update(array.data)
         return digest.digest()
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tilewright.errors import SimulationError
 
-from .classes import TileClass
+from .class_table import ClassTable
 from .exchange_log import SEND
 from .traffic import DIRECTIONS, PAIRED
 
 
-def check_sent(classes: Iterable[TileClass]) -> None:
+def check_sent(table: ClassTable) -> None:
     """Looks at every send of the phase that was just moved. Raises SimulationError for the first fault.
 
     What arrived in the phase counts as written, so a word that was sent on before it arrived is not found.
     """
-    for group in classes:
-        for item in group.items:
+    for place, items in table.items.of_all(len(table.classes)).each():
+        group = table.classes[place]
+        for item in items:
             if item["kind"] != SEND or not item["control"] & DIRECTIONS:
                 continue
             size = 8 if item["control"] & PAIRED else 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +37,6 @@ SPAN = np.dtype([("context", "i8"), ("begin", "i8"), ("end", "i8")])
 OUTSIDE = 7
 """Instead of a context: whoever writes a tile's memory without being one of its contexts."""
 _NO_ITEMS, _NO_MARKS = np.zeros(0, EXCHANGE_ITEM), np.zeros(0, MARK)
-_PLAIN_STOPS = {
-    int(kind): kind
-    for kind in (StopKind.SYNC, StopKind.WINDOW_CLOSED, StopKind.NEEDS_IDENTITY, StopKind.ENDED)
-}
-"""Stops about which there is nothing more to say than the engine reports."""
 CALL = forms_named("call")[0]
 _REGION0_WORDS = (REGION1_BASE - TILE_BASE) // 4
 _PAGE = 4096
@@ -392,15 +387,6 @@ class Tile:
         if state[at.SPAN_COUNT] + at.SPAN_ROOM > len(self._spans):
             self._spans = np.concatenate([self._spans, np.zeros_like(self._spans)])
         self._bind()
-
-    def stop_of(self, report: Sequence[int]) -> Stop | None:
-        """The stop of a run that ended with this `state.REPORT`; None if it must go on."""
-        number, clock, context, pc, detail = report
-        kind = _PLAIN_STOPS.get(number)
-        if kind is None:
-            return self.take_stop()
-        zone = detail if kind is StopKind.SYNC else -1
-        return Stop(kind, clock, pc, context, zone)
 
     def take_stop(self) -> Stop | None:
         """The stop the engine recorded; None if it only needed room in a log, which it now has."""

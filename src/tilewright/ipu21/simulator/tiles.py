@@ -8,12 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import cast
 
-from .batch import run_tiles
+import numpy as np
+from numpy.typing import NDArray
+
+from .batch import run_states
 from .checks import Checks
 from .compile import engine
 from .crowd import Crowd
 from .engine import Engine
-from .stops import Stop
+from .stop_table import Stops
 from .tile import Tile
 from .together import TileByTile, Together
 
@@ -39,16 +42,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def in_threads(tiles: Sequence[Tile], run: Callable[[Sequence[Tile]], list[Stop]]) -> list[Stop]:
-    """Run tiles chunk by chunk, in threads where there are enough; one stop per tile, in order.
+def in_threads(count: int, run: Callable[[int, int], Stops]) -> Stops:
+    """Run `count` tiles chunk by chunk, in threads where there are enough; one stop per tile, in order.
 
     Tiles do not see one another while they run, so the order never shows.
+
+    Args:
+        run: runs the tiles from one place to another.
     """
-    if len(tiles) < _FEW or threads() == 1:
-        return run(tiles)
-    size = min(_CHUNK, -(-len(tiles) // threads()))
-    chunks = [tiles[begin : begin + size] for begin in range(0, len(tiles), size)]
-    return [stop for stops in _pool().map(run, chunks) for stop in stops]
+    if count < _FEW or threads() == 1:
+        return run(0, count)
+    size = min(_CHUNK, -(-count // threads()))
+    begins = range(0, count, size)
+    return Stops.joined(list(_pool().map(run, begins, [min(begin + size, count) for begin in begins])))
 
 
 class CompiledTiles:
@@ -60,17 +66,25 @@ class CompiledTiles:
     def make(self, physical: int) -> Engine:
         return Tile(physical, checks=self._checks)
 
-    def run(self, tiles: Sequence[Engine], budget: int) -> list[Stop]:
+    def run(self, tiles: Sequence[Engine], budget: int) -> Stops:
+        mine = cast("Sequence[Tile]", tiles)
+        return self.run_states(np.array([tile.state_address for tile in mine], np.int64), mine, budget)
+
+    def run_states(self, addresses: NDArray[np.int64], tiles: Sequence[Tile], budget: int) -> Stops:
+        """`run` where it is known already at which addresses the tiles' states lie."""
         self._compile()
-        return in_threads(cast("Sequence[Tile]", tiles), lambda chunk: self._run_chunk(chunk, budget))
+        return in_threads(
+            len(tiles), lambda begin, end: self._run_chunk(addresses[begin:end], tiles[begin:end], budget)
+        )
 
     def together(self, tiles: Sequence[Engine]) -> Together:
-        watching = self._checks.poison or self._checks.races
-        return TileByTile(tiles) if watching else Crowd(cast("Sequence[Tile]", tiles))
+        if self._checks.poison or self._checks.races:
+            return TileByTile(tiles, self.run)
+        return Crowd(cast("Sequence[Tile]", tiles), self.run_states)
 
     def _compile(self) -> None:
         """What tiles run on is compiled here, once, before any thread asks for it."""
         engine()
 
-    def _run_chunk(self, tiles: Sequence[Tile], budget: int) -> list[Stop]:
-        return run_tiles(tiles, budget=budget)
+    def _run_chunk(self, addresses: NDArray[np.int64], tiles: Sequence[Tile], budget: int) -> Stops:
+        return run_states(addresses, tiles, budget)

@@ -6,7 +6,7 @@ says by that what each operation means.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from ..isa.csrs import INCOMING_DCOUNT
 from .classes import BEGUN
 from .engine import Engine
+from .noted import Noted, noted
+from .stop_table import Stops
+from .stops import Stop
 
 Integers = NDArray[np.int64]
 
@@ -28,11 +31,14 @@ class Together(Protocol):
     `chosen` are places in that order, rising. What the fabric does names tiles by their ids, one tile each.
     """
 
-    def begun(self) -> Sequence[Sequence[int]]:
-        """The registers `BEGUN` of each tile."""
+    def run(self, chosen: Integers, budget: int) -> Stops:
+        """Run chosen tiles to their next stops, or for `budget` instructions each."""
 
-    def excused(self) -> tuple[list[int], list[int]]:
-        """Barriers each tile is still excused from, and the cycle of its latest `sans`."""
+    def begun(self) -> Integers:
+        """The registers `BEGUN` of each tile, [tiles, registers]."""
+
+    def excused(self) -> Integers:
+        """Barriers each tile is still excused from, and the cycle of its latest `sans`, [2, tiles]."""
 
     def doubtful(self, chosen: Integers) -> bool:
         """Whether a worker of a chosen tile has asked for a rounding mode the machine may not have."""
@@ -43,10 +49,10 @@ class Together(Protocol):
     def resume(self, chosen: Integers, clock: int) -> None:
         """The `sync` that chosen tiles stopped at is satisfied: they go on at `clock`."""
 
-    def take_marks(self, chosen: Integers) -> Iterator[tuple[int, NDArray[np.void]]]:
-        """Marks of chosen tiles since the last call: place and marks of each that has some."""
+    def take_marks(self, chosen: Integers) -> Noted:
+        """Marks of chosen tiles since the last call."""
 
-    def take_logs(self, chosen: Integers) -> Iterator[tuple[int, NDArray[np.void]]]:
+    def take_logs(self, chosen: Integers) -> Noted:
         """Exchange items of chosen tiles, likewise."""
 
     def count_down(self, tiles: Integers, words: Integers) -> None:
@@ -59,15 +65,22 @@ class Together(Protocol):
 class TileByTile:
     """Tiles that are asked one after another."""
 
-    def __init__(self, tiles: Sequence[Engine]) -> None:
+    def __init__(
+        self, tiles: Sequence[Engine], run: Callable[[Sequence[Engine], int], Sequence[Stop]]
+    ) -> None:
+        """`run`: that of the engines that made the tiles."""
         self._tiles = tiles
+        self._run = run
         self._by_id = {tile.physical: tile for tile in tiles}
 
-    def begun(self) -> list[list[int]]:
-        return [[tile.csr(number) for number in BEGUN] for tile in self._tiles]
+    def run(self, chosen: Integers, budget: int) -> Stops:
+        return Stops.of(self._run([self._tiles[place] for place in chosen.tolist()], budget))
 
-    def excused(self) -> tuple[list[int], list[int]]:
-        return [tile.sans for tile in self._tiles], [tile.sans_clock for tile in self._tiles]
+    def begun(self) -> Integers:
+        return np.array([[tile.csr(number) for number in BEGUN] for tile in self._tiles], np.int64)
+
+    def excused(self) -> Integers:
+        return np.array([[tile.sans for tile in self._tiles], [tile.sans_clock for tile in self._tiles]])
 
     def doubtful(self, chosen: Integers) -> bool:
         return any(self._tiles[place].doubts for place in chosen.tolist())
@@ -79,17 +92,11 @@ class TileByTile:
         for place in chosen.tolist():
             self._tiles[place].resume(clock)
 
-    def take_marks(self, chosen: Integers) -> Iterator[tuple[int, NDArray[np.void]]]:
-        for place in chosen.tolist():
-            marks = self._tiles[place].take_marks()
-            if len(marks):
-                yield place, marks
+    def take_marks(self, chosen: Integers) -> Noted:
+        return noted(chosen, [self._tiles[place].take_marks() for place in chosen.tolist()])
 
-    def take_logs(self, chosen: Integers) -> Iterator[tuple[int, NDArray[np.void]]]:
-        for place in chosen.tolist():
-            log = self._tiles[place].take_log()
-            if len(log):
-                yield place, log
+    def take_logs(self, chosen: Integers) -> Noted:
+        return noted(chosen, [self._tiles[place].take_log() for place in chosen.tolist()])
 
     def count_down(self, tiles: Integers, words: Integers) -> None:
         for physical, count in zip(tiles.tolist(), words.tolist(), strict=True):

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ...machine.memory import TILE_BASE
 from .. import state as at
-from ..batch import run_tiles
-from ..stops import Stop
+from ..batch import run_states, run_tiles
+from ..stop_table import Stops
 from ..tile import Tile
 from ..tiles import CompiledTiles
 from . import scratch as sc
@@ -221,19 +221,22 @@ def translator() -> Translator:
         return _TRANSLATOR
 
 
-def run_translated(
-    tiles: Sequence[Tile], *, budget: int | None = None, overrun: int = _OVERRUN
-) -> list[Stop]:
+def run_translated(tiles: Sequence[Tile], *, budget: int | None = None, overrun: int = _OVERRUN) -> Stops:
     """Run each tile to its next stop, as `batch.run_tiles` does.
 
     Args:
         budget: instructions per tile; default from the checks of the first.
         overrun: how far a launch that began within the budget may exceed it. 0 makes budgets exact.
     """
+    return run_tiles(tiles, budget=budget, assistance=_assistance(overrun), assist=translator().serve)
+
+
+def _assistance(overrun: int = _OVERRUN) -> tuple[int, int]:
+    """The native function that runs workers, and this thread's argument of it."""
     mine = translator()
     scratch = mine.scratch()
     scratch.words[sc.OVERRUN] = overrun
-    return run_tiles(tiles, budget=budget, assistance=(mine.assist, scratch.address), assist=mine.serve)
+    return mine.assist, scratch.address
 
 
 class TranslatedTiles(CompiledTiles):
@@ -243,5 +246,5 @@ class TranslatedTiles(CompiledTiles):
         super()._compile()
         translator()
 
-    def _run_chunk(self, tiles: Sequence[Tile], budget: int) -> list[Stop]:
-        return run_translated(tiles, budget=budget)
+    def _run_chunk(self, addresses: NDArray[np.int64], tiles: Sequence[Tile], budget: int) -> Stops:
+        return run_states(addresses, tiles, budget, _assistance(), translator().serve)

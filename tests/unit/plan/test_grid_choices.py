@@ -14,6 +14,7 @@ from tilewright.arithmetic import ceil_div
 from tilewright.ipu21.plan import attention, batched, matmul
 from tilewright.ipu21.plan.grids import Grid, Shape, left_layout, stored_left_layout
 from tilewright.ipu21.plan.layout import MICRO, Source, is_fewest, spread
+from tilewright.ipu21.plan.price import Price
 from tilewright.ipu21.plan.turns import Turns
 
 pytestmark = pytest.mark.unit
@@ -135,7 +136,7 @@ def query(m: int, k: int, n: int, source: Source | None = None, **changes: objec
     residual=st.booleans(),
 )
 def test_turned_grids_of_products(m: int, k: int, n: int, tiles: int, residual: bool) -> None:
-    r, c, k_parts, *_, by_columns, _, _, turned = matmul._turned_form(
+    r, c, k_parts, *_, by_columns, _, _, _, turned = matmul._turned_form(
         query(m, k, n, residual=residual), tiles
     )
     found = set(zip(r.tolist(), c.tolist(), k_parts.tolist(), strict=True))
@@ -174,8 +175,13 @@ def test_operands_that_must_be_received(c: int, chunks: int, anywhere: bool, in_
 
 def test_a_ranking_has_the_best_of_all() -> None:
     every = matmul.candidates(query(96, 256, 256), 64)
-    price = 0.01
-    score = np.sort(every.cycles + price * every.bytes)
+    even, uneven = Price(0.01, 0.01), Price(1.0, 0.01)
+    score = np.sort(every.cycles + even.of(every.bytes, every.kept))
     for count in (1, 5, len(score)):
-        ranked = every.ranking(price, count)
-        assert [cycles + price * held for _, cycles, held in ranked] == score[:count].tolist()
+        ranked = every.ranking(even, count)
+        assert [cycles + even.of(held, 0) for _, cycles, held in ranked] == score[:count].tolist()
+    score = every.cycles + 1.0 * every.kept + 0.01 * (every.bytes - every.kept)
+    (best,) = every.ranking(uneven, 1)
+    least = int(np.argmin(score))
+    assert best[1:] == (every.cycles[least], every.bytes[least])
+    assert best[1:] != every.ranking(even, 1)[0][1:]

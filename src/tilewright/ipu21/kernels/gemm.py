@@ -104,10 +104,14 @@ def _stream_slots(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any)
         middle = columns * (inner - 2) * _slots(Panel(near=near, rows=straight), rows)
         return begin + more + middle + _slots(Panel(last=True, final=True, rows=straight), rows)
 
-    several_groups = np.where(all_rows <= NEAR_ROWS, several(True), several(False))
+    near = np.asarray(all_rows <= NEAR_ROWS)
+    several_groups = several(True) if near.all() else several(False)
+    if near.any() and not near.all():
+        several_groups = np.where(near, several(True), several_groups)
     for straight in gemm_stream.UNROLLED:
-        fits = (all_rows <= NEAR_ROWS) & (ceil_div(rows, WORKER_SLOTS) == straight)
-        several_groups = np.where(fits, several(True, straight), several_groups)
+        fits = near & (ceil_div(rows, WORKER_SLOTS) == straight)
+        if fits.any():
+            several_groups = np.where(fits, several(True, straight), several_groups)
     only = Panel(mode, first=True, last=True)
     only_final = replace(only, final=True)
     single = _slots(replace(only, opening=True), rows) + _slots(only_final, rows)
@@ -196,7 +200,9 @@ def in_chunks(chunk: Callable[[Any], Any], rows: Any, columns: Any, size: int, a
         again: cycles more of each after the first.
     """
     full = np.maximum(rows - 1, 0) // size
-    busy = chunk(rows - full * size) + full * (chunk(np.asarray(size)) + again)
+    busy = chunk(rows - full * size)
+    if np.any(full):
+        busy = busy + full * (chunk(np.asarray(size)) + again)
     return np.where(rows == 0, RETURN_ROWS, np.where(columns == 0, RETURN_COLUMNS, busy)) + 0
 
 

@@ -14,6 +14,8 @@ from .values import aligned, column, distinct, first, table, text, unsigned
 
 INITIALIZE, RUN = "initialize", "run"
 COMMAND_BYTES = 4
+Spans = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Where the stored parts of an image begin and end, rising."""
 MAX_INVOCATIONS = 1 << 16
 """Per command; keeps the phases of a call far from the limits of their numbers."""
 
@@ -38,14 +40,21 @@ def check_exchange(package: Package) -> None:
             f"binding {bindings[0].name!r} is moved by no call", hint=f"call {RUN!r} is missing"
         )
     if package.call(INITIALIZE) is None:
-        for binding in package.weights:
-            _check_in_images(package, binding)
+        _check_in_images(package)
 
 
-def _check_in_images(package: Package, binding: Binding) -> None:
-    """A weight that no call moves has to be part of the images of its tiles."""
+def _check_in_images(package: Package) -> None:
+    """Weights that no call moves have to be part of the images of their tiles."""
     images = {entry.physical_tile: entry.image for entry in package.tiles}
-    spans: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+    spans: dict[int, Spans] = {}
+    for binding in package.weights:
+        _check_weight(package, binding, images, spans)
+
+
+def _check_weight(
+    package: Package, binding: Binding, images: dict[int, int], spans: dict[int, Spans]
+) -> None:
+    """`images` by tile; `spans` by image, as far as they are known."""
     order = np.argsort(binding.slices["tile"], kind="stable")
     slices = binding.slices[order]
     tiles, first = np.unique(slices["tile"], return_index=True)

@@ -105,13 +105,16 @@ def check_provisional(package: Package) -> None:
     if hit is not None:
         raise PackageError(f"address {int(words['address'][hit]):#x} is between instructions", where=where)
     found = np.zeros(len(words), np.bool_)
+    address = column(words, "address")
     seen: set[tuple[int, int, int, int]] = set()
     for image in package.images:
         for part in image.segments:
             place = (part.address, part.blob, part.blob_offset, part.file_size)
             if part.flags & EXECUTE and part.file_size and place not in seen:
                 seen.add(place)
-                found |= _matches(words, part.address, package.segment_bytes(part))
+                code = package.segment_bytes(part)
+                low, high = np.searchsorted(address, (part.address, part.address + len(code)))
+                found[low:high] |= _matches(words[low:high], part.address, code)
     hit = first(~found)
     if hit is not None:
         entry = words[hit]

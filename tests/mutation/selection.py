@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from mutation.mutant import SOURCE, Mutant
 from mutation.subjects import TESTS, Subject
@@ -38,12 +39,13 @@ class Selection:
 
 
 def selected(mutant: Mutant, touched: Touched, *, likely: str | None = None, seconds: float) -> Selection:
-    """Tests that execute a mutant's line; beside one that does; something else of its function; something
-    else of its file. Within each the quickest first, as many as together take `seconds`, and one at least.
+    """Tests that execute a mutant's line; beside one that does; something else of its function; then those
+    whose file names the module, those that execute something else of it, all others. Within each the quickest
+    first, as many as together take `seconds`, and one at least.
 
     What lies in a function that some test executes only those can notice that do, or that stand beside one:
-    they may use what it has made. What lies elsewhere may have been used while modules were imported. Where
-    no test executes anything of the file, all may.
+    they may use what it has made. What lies elsewhere may have been used while modules were imported, and
+    what is compiled is executed unseen.
 
     Args:
         likely: what to run before all others.
@@ -51,6 +53,7 @@ def selected(mutant: Mutant, touched: Touched, *, likely: str | None = None, sec
     first, last = mutant.around
     near = {name: watched.lines.get(mutant.path, []) for name, watched in touched.items()}
     beside = {_file(name) for name, lines in near.items() if mutant.line in lines}
+    naming = {file for file in map(_file, touched) if _names(file, mutant.module)}
 
     def rank(name: str) -> int:
         lines = near[name]
@@ -58,14 +61,14 @@ def selected(mutant: Mutant, touched: Touched, *, likely: str | None = None, sec
             return 0
         if _file(name) in beside:
             return 1
-        return 2 if any(first <= line <= last for line in lines) else 3 if lines else 4
+        if any(first <= line <= last for line in lines):
+            return 2
+        return 3 if _file(name) in naming else 4 if lines else 5
 
     ranks = {name: rank(name) for name in touched}
-    ordered = sorted(touched, key=lambda name: (ranks[name], touched[name].seconds))
-    for furthest in (2, 3, 4) if mutant.around != (0, 0) else (3, 4):
-        chosen = [name for name in ordered if ranks[name] <= furthest]
-        if chosen:
-            break
+    chosen = sorted(touched, key=lambda name: (ranks[name], touched[name].seconds))
+    if ranks and ranks[chosen[0]] <= 2:
+        chosen = [name for name in chosen if ranks[name] <= 2]
     total, tests = 0.0, [likely] if likely else []
     for count, name in enumerate(chosen):
         total += touched[name].seconds
@@ -77,6 +80,13 @@ def selected(mutant: Mutant, touched: Touched, *, likely: str | None = None, sec
 
 def _file(test: str) -> str:
     return test.partition("::")[0]
+
+
+@cache
+def _names(file: str, module: str) -> bool:
+    """True if a test file has the last part of a module's name."""
+    path = TESTS / file
+    return path.exists() and module.rpartition(".")[2] in path.read_text()
 
 
 def watched(subject: Subject, trials: Trials) -> Touched:

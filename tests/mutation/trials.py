@@ -125,7 +125,8 @@ class Trials:
             return Outcome("killed by a crash", signal.Signals(-code).name, seconds)
         if code == 0:
             return Outcome(HARMLESS, "", seconds, said["touched"])
-        if code in (1, 2):
+        # A file that cannot be collected has none of the tests that were asked for: a request at fault, 4.
+        if code in (1, 2) or (code == 4 and said["failed"]):
             return Outcome("killed", said["failed"] or "collection", seconds)
         return Outcome("broken", f"exit {code}: {printed[-2000:]}", seconds)
 

@@ -114,13 +114,22 @@ def test_tests_that_execute_the_line_come_first() -> None:
     assert selected(mutant, touched, likely="far", seconds=99).tests == ["far", *near]
     assert selected(mutant, touched, seconds=11.5) == Selection(near[:3], 11.5, 1)
     assert selected(mutant, touched, seconds=1) == Selection(near[:1], 2.0, 3)
-    outside = Mutant("a.py", 1, "", "never `x`", 0, 0, "")
-    assert selected(outside, touched, seconds=99).tests == [
-        "t.py::file",
-        "t.py::function",
-        "s.py::line too",
-        "s.py::line",
-    ]
+    # Outside of functions, or where all of a function is compiled: first those that name the module.
+    for elsewhere in (
+        Mutant("a.py", 1, "", "never `x`", 0, 0, ""),
+        Mutant("a.py", 31, "", "", 0, 0, "", (30, 32)),
+    ):
+        assert selected(elsewhere, touched, seconds=99).tests == [
+            "t.py::file",
+            "t.py::function",
+            "s.py::line too",
+            "s.py::line",
+            "s.py::beside",
+            "t.py::far",
+        ]
+    named = {"unit/place/test_no_room.py::one": Watched(9.0, {}), **touched}
+    compiled = Mutant("tilewright/ipu21/place/placer.py", 31, "", "", 0, 0, "", (30, 32))
+    assert selected(compiled, named, seconds=99).tests[0] == "unit/place/test_no_room.py::one"
 
 
 def test_what_tests_execute_is_seen_test_by_test(tmp_path: Path) -> None:

@@ -70,11 +70,11 @@ def test_what_stays_comes_between_large_and_small_that_must_lie_in_region_1() ->
 
 
 def test_what_finds_no_place_of_its_own_is_not_moved_forward(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = []
+    tried, compiled = [], first_fit.first_fit
 
     def counted(*problem: Any) -> tuple[int, int]:
         tried.append(problem)
-        return first_fit._first_fit_python(*problem)
+        return tuple(compiled(*problem))
 
     asked = as_problem([Request("large", LOADABLE_END, False, 0, 1), Request("small", 64, False, 0, 1)])
     limits, at = np.array([START, REGION1_BASE, LOADABLE_END], dtype=np.int64), np.zeros(2, np.int64)

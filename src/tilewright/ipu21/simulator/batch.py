@@ -58,14 +58,15 @@ def run_states(
     """`run_tiles` where it is known already at which addresses the tiles' states lie."""
     reports = np.empty((len(addresses), len(at.REPORT)), dtype=np.int64)
     told: dict[int, Stop] = {}
-    if not len(addresses):
-        return Stops(reports, told)
-    run = engine().run_tiles
-    entries = decoded_entries().ctypes.data
-    run(addresses.ctypes.data, len(addresses), budget, *assistance, entries, reports.ctypes.data)
-    pending = np.flatnonzero(~np.isin(reports[:, 0], PLAIN))
+    pending = np.arange(len(addresses))
     while len(pending):
-        for index in pending.tolist():
+        states, found = addresses[pending], reports[pending]
+        places = (states.ctypes.data, len(states), budget)
+        engine().run_tiles(*places, *assistance, decoded_entries().ctypes.data, found.ctypes.data)
+        budget = -1
+        reports[pending] = found
+        special = pending[~np.isin(found[:, 0], PLAIN)].tolist()
+        for index in special:
             if reports[index, 0] == STOP_ASSISTANCE:
                 assert assist is not None
                 assist(tiles[index])
@@ -73,9 +74,5 @@ def run_states(
                 stop = tiles[index].take_stop()
                 if stop is not None:
                     told[index] = stop
-        again = np.array([index for index in pending.tolist() if index not in told], dtype=np.int64)
-        states, found = addresses[again], np.empty((len(again), len(at.REPORT)), dtype=np.int64)
-        run(states.ctypes.data, len(again), -1, *assistance, entries, found.ctypes.data)
-        reports[again] = found
-        pending = again[~np.isin(found[:, 0], PLAIN)]
+        pending = np.array([index for index in special if index not in told], dtype=np.int64)
     return Stops(reports, told)

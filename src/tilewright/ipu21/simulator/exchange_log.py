@@ -21,13 +21,10 @@ def items_of(rows: NDArray[np.int64]) -> NDArray[np.void]:
     return np.frombuffer(rows.tobytes(), EXCHANGE_ITEM)
 
 
-def joined(logs: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-    """Logs one after the other, as a copy."""
-    if any(log.dtype is not EXCHANGE_ITEM for log in logs):
-        return np.concatenate(logs)
-    return one_after_another(logs)
-
-
-def one_after_another(arrays: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-    """Arrays of one record type as one: quicker than NumPy, which compares the names of records."""
-    return np.frombuffer(bytearray().join(array.data for array in arrays), arrays[0].dtype)
+def joined(records: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
+    """Records one array after the other, as a copy."""
+    kind = records[0].dtype
+    if any(part.dtype is not kind for part in records):
+        return np.concatenate(records)
+    # NumPy would compare the names of their fields.
+    return np.frombuffer(bytearray().join(part.data for part in records), kind)

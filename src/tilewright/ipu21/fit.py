@@ -83,11 +83,8 @@ def fit(
         explain: find out what would help.
     """
     attempt = partial(_try, graph, tiles, reserves, numerics)
-    if known is not None:
-        try:
-            return attempt(known)
-        except PlacementError:
-            pass
+    if known is not None and (again := _attempted(attempt, known)) is not None:
+        return again
     failure: PlacementError | None = None
     too_cheap = 0.0
     for price in PRICES:

@@ -54,7 +54,11 @@ def _check_in_images(package: Package) -> None:
 def _check_weight(
     package: Package, binding: Binding, images: dict[int, int], spans: dict[int, Spans]
 ) -> None:
-    """`images` by tile; `spans` by image, as far as they are known."""
+    """One weight has to be part of the images of its tiles.
+
+    Args:
+        images: by tile. spans: by image, as far as they are known.
+    """
     order = np.argsort(binding.slices["tile"], kind="stable")
     slices = binding.slices[order]
     tiles, first = np.unique(slices["tile"], return_index=True)

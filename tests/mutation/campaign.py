@@ -132,7 +132,7 @@ def _subject(
 ) -> tuple[list[Mutant], str]:
     """(mutants that survived, one line of counts)."""
     touched = watched(subject, trials) if options.tests is None else {}
-    killed, survivors, sound = 0, [], set[str]()
+    killed, survivors, sound = 0, [], set[tuple[str, str]]()
     started = time.monotonic()
     tried = [mutant for mutant in mutants if mutant.name not in reasons]
     for count, mutant in enumerate(tried, 1):
@@ -149,9 +149,9 @@ def _subject(
         killed += dead
         if not dead:
             survivors.append(mutant)
-        elif "::" in outcome.by and outcome.by not in sound:
-            _passes(outcome.by, trials)
-            sound.add(outcome.by)
+        elif "::" in outcome.by and (outcome.by, mutant.path) not in sound:
+            _passes(outcome.by, mutant, trials)
+            sound.add((outcome.by, mutant.path))
         left = f" ({chosen.left} more tests execute it)" if chosen.left else ""
         verdict = f"{outcome.verdict} ({outcome.by})" if dead else f"SURVIVED{left}"
         print(f"{name} {count}/{len(tried)} {outcome.seconds:5.1f} s  {mutant.name}: {verdict}", flush=True)
@@ -163,11 +163,11 @@ def _subject(
     )
 
 
-def _passes(test: str, trials: Trials) -> None:
-    """Refuse a test that fails anyway."""
+def _passes(test: str, mutant: Mutant, trials: Trials) -> None:
+    """Refuse a test that fails anyway, if only where the module was loaded anew, as it is."""
     name = test.removeprefix("tests/").removesuffix(" (collection)")
-    if trials.run(None, [name]).verdict != HARMLESS:
-        raise UsageError("it fails without any mutant", where=test)
+    if trials.run(mutant.undone(), [name]).verdict != HARMLESS:
+        raise UsageError(f"it fails without any mutant of {mutant.path}", where=test)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -49,6 +49,10 @@ class Mutant:
         """The file with the edit."""
         data = (SOURCE / self.path).read_bytes()
         return (data[: self.begin] + self.new.encode() + data[self.end :]).decode()
+
+    def undone(self) -> Mutant:
+        """The file as it is, in the place of itself."""
+        return replace(self, what="nothing", end=self.begin, new="")
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,15 @@ def replace_module(module: str, source: str, folder: Path, dependents: Sequence[
     file.write_text(source)
     sys.meta_path.insert(0, _Overlay(module, file, package))
     importlib.invalidate_caches()
-    forgotten = [name for name in dependents if sys.modules.pop(name, None) is not None]
+    forgotten = []
+    for name in dependents:
+        known = sys.modules.pop(name, None)
+        if known is not None:
+            forgotten.append(name)
+            # `from package import module` asks the package first.
+            parent, _, last = name.rpartition(".")
+            if parent in sys.modules and vars(sys.modules[parent]).get(last) is known:
+                delattr(sys.modules[parent], last)
     for name in forgotten:
         importlib.import_module(name)
     # A package made anew does not know the submodules that were kept.

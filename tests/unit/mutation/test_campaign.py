@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from mutation.campaign import main
 from mutation.mutant import SOURCE, File, Mutant
-from mutation.overlay import Dependents
+from mutation.overlay import Dependents, replace_module
 from mutation.selection import Selection, Watched, selected
 from mutation.subjects import SUBJECTS, Subject, equivalents
 from mutation.touched import Tracer
@@ -172,6 +174,37 @@ def test_a_mutant_is_killed_and_the_source_as_it_is_passes() -> None:
     seen = trials.run(None, [name], watch=[mutant.path]).touched or {}
     assert list(seen) == [name] and mutant.line in seen[name][1][mutant.path]
     assert (SOURCE / mutant.path).read_bytes() == before
+
+
+def test_modules_that_are_loaded_already_use_the_mutant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "painted"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "paint.py").write_text("COLOUR = 'red'\n")
+    # Loaded anew before what it uses, being first in the alphabet.
+    (package / "door.py").write_text("from . import paint\n\ndef colour():\n    return paint.COLOUR\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    try:
+        assert importlib.import_module("painted.door").colour() == "red"
+        dependents = Dependents("painted").of("painted.paint")
+        assert dependents == ["painted.door", "painted.paint"]
+        (tmp_path / "other").mkdir()
+        replace_module("painted.paint", "COLOUR = 'blue'\n", tmp_path / "other", dependents)
+        assert importlib.import_module("painted.door").colour() == "blue"
+        assert importlib.import_module("painted").paint.COLOUR == "blue"
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "painted"]:
+            del sys.modules[name]
+
+
+def test_an_undone_mutant_is_the_file_as_it_is() -> None:
+    mutant = SUBJECTS["place"].mutants()[0]
+    before = (SOURCE / mutant.path).read_text()
+    assert mutant.undone().source() == before != mutant.source()
+    assert mutant.undone().module == mutant.module
 
 
 def test_what_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

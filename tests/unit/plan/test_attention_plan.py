@@ -1,25 +1,158 @@
-"""Which kernels the stages of attention call."""
+"""How attention is weighed, and which stages it becomes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.arithmetic import ceil_div
 from tilewright.compiler.pipeline import plan_only
-from tilewright.ipu21.plan.steps import Compute
+from tilewright.ipu21.plan import attention, cost
+from tilewright.ipu21.plan.attention import Grid, Problem, Sources
+from tilewright.ipu21.plan.layout import Source, spread
+from tilewright.ipu21.plan.movement import Load
+from tilewright.ipu21.plan.price import FREE
+from tilewright.ipu21.plan.steps import Compute, Plan
+from tilewright.ipu21.plan.turns import Turns
 
 pytestmark = pytest.mark.unit
 
 
-def kernels_of(tiles: int, heads: int) -> list[str]:
-    type_ = tw.TensorType((16, 16 * heads))
-    graph = tw.trace(lambda q, k, v: tw.ops.attention(q, k, v, heads=heads), q=type_, k=type_, v=type_)
-    steps = plan_only(graph, tiles=tiles).work.plan.steps
-    return [step.kernel for step in steps if isinstance(step, Compute)]
+# --- grids ---
+
+
+def grid_of(queries: int, keys: int, *, query_parts: int, key_parts: int, heads: int = 1) -> Grid:
+    """Heads of 20 and 40 columns, all of them on every tile."""
+    return Grid(Problem(1, heads, queries, keys, 20, 40), 1, query_parts, key_parts, Turns(1, 1))
+
+
+def test_heads_begin_with_records() -> None:
+    grid = grid_of(4, 16, query_parts=1, key_parts=1, heads=3)
+    assert (grid.problem.width, grid.problem.value_width) == (32, 48)
+    assert grid.query().view == (4, 96) and grid.value().view == (16, 144)
+
+
+@pytest.mark.parametrize("query_parts", [2, 3])
+@pytest.mark.parametrize("key_parts", [2, 3])
+def test_neighbours_hear_what_they_share_in_half_the_time(query_parts: int, key_parts: int) -> None:
+    grid = grid_of(12, 96, query_parts=query_parts, key_parts=key_parts, heads=2)
+    queries = 2 * (12 // query_parts) * 32 // 2
+    keys = 2 * (96 // key_parts) * (32 + 48) // 2
+    less = attention._closed_form(grid, FREE) - attention._closed_form(replace(grid, shares_keys=True), FREE)
+    # An odd number of neighbours leaves one whose partner needs something else.
+    saved = (keys / 2 if query_parts == 2 else 0) - (queries / 2 if key_parts == 2 else 0)
+    assert less == pytest.approx(cost.SCHEDULE_LENGTH * saved)
+
+
+def words_received(grid: Grid, sources: Sources) -> list[list[int]]:
+    """Words that each tile of a grid takes of queries, keys and values."""
+    moves = attention._receive_traffic(grid, sources)
+    owners = [np.repeat(move.fragments["words"], move.fragments["count"]) for move in moves]
+    return [
+        np.bincount(move.tiles, words, grid.tiles).astype(int).tolist()
+        for move, words in zip(moves, owners, strict=True)
+    ]
+
+
+ON_FOUR = grid_of(8, 64, query_parts=2, key_parts=2)
+"""Every tile needs 4 queries and 32 keys, and another tile needs the same."""
+
+
+def test_inputs_come_from_where_they_will_be_stored_others_from_where_they_lie() -> None:
+    # Of what two tiles need each stores half.
+    assert words_received(ON_FOUR, Sources(None, None, None)) == [[2 * 16] * 4, [16 * 16] * 4, [16 * 24] * 4]
+    elsewhere = Sources(
+        Source(spread(8, 20, 1), 0, 20), Source(spread(64, 20, 1), 0, 20), Source(spread(64, 40, 1), 0, 40)
+    )
+    # Tile 0 has everything.
+    queries, keys, values = words_received(ON_FOUR, elsewhere)
+    assert queries == [0, *[4 * 16] * 3] and keys == [0, *[32 * 16] * 3] and values == [0, *[32 * 24] * 3]
+
+
+def test_tiles_that_only_one_side_has_are_judged_too() -> None:
+    wide, narrow = Source(spread(8, 20, 8), 0, 20), Source(spread(64, 20, 1), 0, 20)
+    assert Sources(None, None, None).tiles == 0
+    assert Sources(None, narrow, None).tiles == 1
+    assert Sources(wide, narrow, None).tiles == 8
+    # Tile 2 hears 4 queries from tiles 4 to 7, a record each time, and half of its keys and values, panel by
+    # panel; tile 0 has one of its queries, and the other half.
+    received, pieces = 4 * 16 + 16 * (16 + 24), 4 * 2 + 2 + 3
+    copies, copied = 2 + 2 + 3, 8 + 16 * 8 + 16 * 12
+    load = Load(received, pieces, copies, ceil_div(copied, copies))
+    assert attention.judge(ON_FOUR, Sources(wide, None, None)).cycles["receive"] == cost.move(load)
+    # Tile 0 sends all 64 keys, half of its queries and of its values, and has the other half.
+    sent, pieces = 64 * 16 + 2 * 16 + 16 * 24, 2 + 2 + 3
+    copies, copied = 2 + 2 + 3, 32 * 8 + 2 * 8 + 16 * 12
+    load = Load(sent, pieces, copies, ceil_div(copied, copies))
+    assert attention.judge(ON_FOUR, Sources(None, narrow, None)).cycles["receive"] == cost.move(load)
+
+
+# --- stages ---
+
+
+def plan_of(network: Callable[..., Any], *names: str, columns: int = 16, tiles: int = 1) -> Plan:
+    """The plan for a function of matrices with 16 rows."""
+    graph = tw.trace(network, **{name: tw.TensorType((16, columns)) for name in names})
+    return plan_only(graph, tiles=tiles).work.plan
+
+
+def kernels(plan: Plan) -> list[str]:
+    return [step.kernel for step in plan.steps if isinstance(step, Compute)]
 
 
 @pytest.mark.parametrize("heads", [1, 2])
 def test_sums_over_all_keys_are_divided_without_a_merge(heads: int) -> None:
-    kernels = kernels_of(1, heads)
-    assert kernels.count("scale_rows_f16") == heads
-    assert not any(kernel.startswith("attention_merge") for kernel in kernels)
+    called = kernels(
+        plan_of(lambda q, k, v: tw.ops.attention(q, k, v, heads=heads), *"qkv", columns=16 * heads)
+    )
+    assert called.count("scale_rows_f16") == heads
+    assert not any(kernel.startswith("attention_merge") for kernel in called)
+
+
+def test_values_that_nobody_else_wants_arrive_transposed() -> None:
+    plan = plan_of(lambda q, k, v: tw.ops.attention(q, k, v, heads=1), *"qkv")
+    assert "transpose_f16" not in kernels(plan)
+    assert plan.buffers[plan.inputs["v"].buffer].layout.order == "a16t"
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        # Wanted by others, as they are.
+        lambda q, k, v: tw.ops.attention(q, k, v, heads=1) + v,
+        # Computed, and so stored.
+        lambda q, k, v: tw.ops.attention(q, k, tw.ops.gelu(v), heads=1),
+    ],
+)
+def test_values_that_lie_as_others_want_them_are_transposed(network: Callable[..., Any]) -> None:
+    plan = plan_of(network, *"qkv")
+    assert kernels(plan).count("transpose_f16") == 1
+    assert plan.buffers[plan.inputs["v"].buffer].layout.order == "a16"
+
+
+def test_an_input_that_is_several_operands_has_one_place() -> None:
+    plan = plan_of(lambda x: tw.ops.attention(x, x, x, heads=1), "x", tiles=4)
+    inputs = [name for name, buffer in plan.buffers.items() if buffer.role == "input"]
+    assert inputs == [plan.inputs["x"].buffer]
+
+
+@pytest.mark.parametrize(
+    ("heads", "scale", "factors"),
+    [
+        (1, 0.0, {0.125}),  # 1 / sqrt(64)
+        (4, 0.0, {0.25}),  # 1 / sqrt(16)
+        (4, 0.5, {0.5}),
+        (1, 1.0, set()),
+    ],
+)
+def test_scores_are_scaled_as_asked_or_by_the_width_of_a_head(
+    heads: int, scale: float, factors: set[float]
+) -> None:
+    plan = plan_of(lambda q, k, v: tw.ops.attention(q, k, v, heads=heads, scale=scale), *"qkv", columns=64)
+    calls = [step for step in plan.steps if isinstance(step, Compute) and step.kernel == "scale_f16"]
+    assert {call.parameters["factor"] for call in calls} == factors

@@ -184,7 +184,7 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
     for per_tile in sorted({ceil_div(problem.heads, parts) for parts in range(1, problem.heads + 1)}):
         head_parts = ceil_div(problem.heads, per_tile)
         side = min(problem.batch, tiles // head_parts)
-        if not side or (side < problem.batch and head_parts > 1):
+        if side < problem.batch and head_parts > 1:
             continue
         room = tiles // (side * head_parts)
         for key_parts in range(1, min(key_blocks, room) + 1):

@@ -23,6 +23,7 @@ from tilewright.ipu21.place.problem import (
     FIRST,
     HARD,
     LAST,
+    MEETS,
     MEMORY,
     MUST,
     SIZE,
@@ -203,16 +204,18 @@ def test_sections_without_hope(requests: list[Request], seed: int, low: int, sla
     problem, floors = crowd(requests, seed)
     random = np.random.default_rng(seed)
     at = np.where(random.random(len(requests)) < 0.3, floors, -1)
-    hopeless = False
+    needed = 0
     for section in range(problem.sections):
         alive = (problem.items[:, FIRST] <= section) & (section <= problem.items[:, LAST]) & (at < 0)
         for chosen in (alive, alive & (problem.items[:, MEMORY] == MUST)):
             if chosen.any():
                 bottom = max(int(floors[chosen].min()), low)
-                hopeless |= bottom + int(problem.sizes[chosen].sum()) - slack > LOADABLE_END
+                needed = max(needed, bottom + int(problem.sizes[chosen].sum()) - slack)
     work = np.full(4 * problem.sections, 7, dtype=np.int64)
-    arrays = (problem.items, problem.sizes, LIMITS, floors, at)
-    assert offset_search._hopeless(*arrays, low, slack, work) == hopeless
+    for end in (needed, needed - 1):
+        limits = integers(START, REGION1_BASE, end)
+        arrays = (problem.items, problem.sizes, limits, floors, at)
+        assert offset_search._hopeless(*arrays, low, slack, work) == (end < needed and bool((at < 0).any()))
 
 
 @pytest.mark.parametrize(
@@ -234,18 +237,17 @@ def test_hope_ends_with_the_memory(sizes: tuple[int, int], floors: tuple[int, in
     assert offset_search._hopeless(*arrays, 0, 0, work) == hopeless
 
 
-@settings(max_examples=300)
-@given(requests=request_sets(most=7, largest=200_000), seed=st.integers(0, 1 << 30))
-def test_what_may_be_next(requests: list[Request], seed: int) -> None:
-    problem, _ = crowd(requests, seed)
-    count, random = len(requests), np.random.default_rng(seed)
-    floors = START + 0x4000 * random.integers(0, 6, count)
-    at = np.where(random.random(count) < 0.3, floors, -1)
-    twins = np.array(
-        [random.integers(-1, i) if random.random() < 0.5 else -1 for i in range(count)], np.int64
-    )
+@pytest.mark.parametrize("seed", range(40))
+def test_what_may_be_next(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    count = int(random.integers(2, 9))
+    sizes = random.integers(1, 5 * 0x1000, count).tolist()
+    problem = as_problem([Request(f"b{i}", size, False, 0, 1) for i, size in enumerate(sizes)])
+    floors = START + 0x1000 * random.integers(0, 4, count)
+    at = np.where(random.random(count) < 0.2, floors, -1)
+    twins = integers(*(random.integers(-1, i) if i and random.random() < 0.3 else -1 for i in range(count)))
     closed, rank = random.integers(0, 2, count), random.permutation(count)
-    low, last = int(random.choice(floors)), int(random.integers(-1, count))
+    low, last = START + 0x1000 * int(random.integers(0, 2)), int(random.integers(-1, count))
     open_items = [i for i in range(count) if at[i] < 0]
     ends = [int(floors[i] + problem.items[i, SIZE]) for i in range(count)]
     least = min((next_element_boundary(ends[i]) if closed[i] else ends[i] for i in open_items), default=0)
@@ -260,3 +262,64 @@ def test_what_may_be_next(requests: list[Request], seed: int) -> None:
         problem.items, LIMITS, floors, at, twins, closed, rank, low, last, chosen
     )
     assert chosen[:found].tolist() == expected
+
+
+KILO = 1024
+
+
+def search(
+    items: list[tuple[int, int, int]], hard: set[tuple[int, int]], room: int, budget: int
+) -> tuple[int, list[int]]:
+    """What the search says of items (KiB, first section, last section) in the first KiB of region 1, and
+    where they are then, in KiB; those named earlier are tried first."""
+    columns = integers(*range(len(items)))
+    table = np.array([(size * KILO, 32, MUST, first, last) for size, first, last in items], dtype=np.int64)
+    relations = np.zeros((len(items), len(items)), dtype=np.uint8)
+    for i, j in itertools.combinations(range(len(items)), 2):
+        if items[i][1] <= items[j][2] and items[j][1] <= items[i][2]:
+            relations[i, j] = relations[j, i] = HARD if (i, j) in hard else MEETS
+    limits = integers(START, REGION1_BASE, REGION1_BASE + room * KILO)
+    at = np.zeros(len(items), dtype=np.int64)
+    sections = 1 + max(last for _, _, last in items)
+    found = offset_search.search(
+        table, table[:, SIZE].copy(), relations, limits, 0 * columns - 1, columns, sections, 0, budget, at
+    )
+    return found, ((at - REGION1_BASE) // KILO).tolist()
+
+
+ENDLESS = 1 << 40
+
+
+def test_room_behind_an_item_in_its_element_is_none_for_what_must_keep_apart() -> None:
+    # The first, second and fourth fill all 72 KiB in the last section, and only the fourth may lie next to
+    # either of the others; so the third lies in the last element.
+    items = [(16, 1, 2), (24, 2, 2), (4, 0, 0), (32, 0, 2)]
+    found, at = search(items, {(0, 1), (2, 3)}, 72, ENDLESS)
+    assert found == offset_search.FOUND
+    assert at in ([0, 48, 64, 16], [56, 0, 64, 24])
+
+
+def test_what_is_too_much_in_some_section_needs_no_search() -> None:
+    items = [(8, 0, 1), (16, 1, 1), (20, 1, 2)]
+    assert search(items, set(), 43, 0)[0] == offset_search.NONE
+    assert search(items, set(), 44, 0)[0] == offset_search.GAVE_UP
+    assert search(items, set(), 44, ENDLESS)[0] == offset_search.FOUND
+
+
+@pytest.mark.parametrize(
+    ("items", "hard"),
+    [
+        # Behind the first the second begins with the next element, where there is no room for it.
+        ([(1, 0, 0), (16, 0, 0), (1, 0, 0)], {(0, 1)}),
+        # There is for each of two, but not for both.
+        ([(1, 0, 0), (4, 0, 0), (8, 0, 0)], {(0, 1), (0, 2)}),
+    ],
+)
+def test_what_leaves_no_room_for_others_is_taken_back_at_once(
+    items: list[tuple[int, int, int]], hard: set[tuple[int, int]]
+) -> None:
+    # One step for the first item where it cannot stay, and one for each of the three. Work is looked at
+    # before a step, and a step costs the items and the sections they live in.
+    step = 3 + 3
+    assert search(items, hard, 40, 3 * step)[0] == offset_search.FOUND
+    assert search(items, hard, 40, 3 * step - 1)[0] == offset_search.GAVE_UP

@@ -73,8 +73,8 @@ def _hopeless_python(
     for t in range(sections):
         if work[t] and max(work[sections + t], low) + work[t] - slack > limits[2]:
             return True
-        least = max(work[3 * sections + t], low)
-        if work[2 * sections + t] and least + work[2 * sections + t] - slack > limits[2]:
+        # If these could begin below `low`, so could all, which are no fewer.
+        if work[2 * sections + t] and work[3 * sections + t] + work[2 * sections + t] - slack > limits[2]:
             return True
     return False
 

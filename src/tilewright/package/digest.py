@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,21 +23,21 @@ from .program_info import ProgramInfo
 from .records import Binding, HostExchange, Package, Region, Symbol
 
 FORMAT_VERSION = 1
+_SEGMENT = attrgetter("address", "memory_size", "blob", "blob_offset", "file_size", "flags")
 
 
 class _Meaning:
     def __init__(self, purpose: str) -> None:
-        self._hash = hashlib.sha256()
+        self._bytes = bytearray()
         self.text(purpose)
         self.numbers(FORMAT_VERSION)
 
     def numbers(self, *values: int) -> None:
-        for value in values:
-            self._hash.update(int(value).to_bytes(8, "little", signed=True))
+        self._bytes += struct.pack(f"<{len(values)}q", *values)
 
     def data(self, value: bytes) -> None:
         self.numbers(len(value))
-        self._hash.update(value)
+        self._bytes += value
 
     def text(self, value: str) -> None:
         self.data(value.encode())
@@ -48,7 +49,7 @@ class _Meaning:
         self.numbers(len(values), *values)
 
     def digest(self) -> bytes:
-        return self._hash.digest()
+        return hashlib.sha256(self._bytes).digest()
 
 
 def blob_digests(package: Package) -> list[bytes]:
@@ -70,11 +71,8 @@ def meaning_digest(package: Package, blobs: Sequence[bytes] | None = None) -> by
     out.numbers(len(package.images))
     for image in package.images:
         out.numbers(image.entry_point, image.command_address, image.diagnostic_address, image.mark_table)
-        out.numbers(len(image.segments))
-        for part in image.segments:
-            out.numbers(
-                part.address, part.memory_size, part.blob, part.blob_offset, part.file_size, part.flags
-            )
+        parts = [number for part in image.segments for number in _SEGMENT(part)]
+        out.numbers(len(image.segments), *parts)
     out.numbers(len(package.tiles))
     for tile in package.tiles:
         out.numbers(tile.physical_tile, tile.image)

@@ -132,7 +132,10 @@ class Binding:
         """Length of the binding's host byte string."""
         if not len(self.slices):
             return 0
-        return max(int(offset) + int(size) for offset, size in self.slices[["file_offset", "size"]].tolist())
+        offset, size = self.slices["file_offset"], self.slices["size"]
+        if offset.max() < 1 << 62:
+            return int((offset.astype(np.int64) + size).max())
+        return max(int(begin) + int(count) for begin, count in zip(offset, size, strict=True))
 
 
 @dataclass

@@ -25,6 +25,7 @@ from .rules.extras import (
     check_provisional,
 )
 from .rules.images import check_blobs, check_images, check_tiles
+from .rules.segments import Segments
 from .rules.values import text
 from .target import TARGET, TILE_BASE, TILE_BYTES
 
@@ -41,11 +42,12 @@ def validate(package: Package) -> None:
     text(package.compiler_version, "compiler version", "package", empty=True)
     check_blobs(package)
     check_tiles(package)
-    check_images(package)
-    check_bindings(package)
-    check_exchange(package)
+    segments = Segments(package)
+    check_images(package, segments)
+    check_bindings(package, segments)
+    check_exchange(package, segments)
     check_entry_points(package)
     check_config_writes(package)
-    check_profile(package)
-    check_provisional(package)
+    check_profile(package, segments)
+    check_provisional(package, segments)
     check_names(package)

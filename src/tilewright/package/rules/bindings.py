@@ -11,8 +11,9 @@ from tilewright.errors import PackageError
 
 from ..limits import MAX_TOTAL_BYTES
 from ..orders import CONVERSIONS, DTYPES, ORDERS
-from ..records import EXECUTE, NO_BLOB, SLICE, Binding, Package
+from ..records import NO_BLOB, SLICE, Binding, Package
 from ..target import TILE_BASE, TILE_END, TILES
+from .segments import Segments, Spans
 from .values import U32, column, distinct, first, table, text, unsigned
 
 _MAX_RANK = 16
@@ -22,14 +23,15 @@ _MAX_GRID = 1 << 24
 rows and different columns need half of it."""
 
 
-def check_bindings(package: Package) -> None:
+def check_bindings(package: Package, segments: Segments) -> None:
     """All three groups; weights additionally have their bytes."""
     groups = (("input", package.inputs), ("output", package.outputs), ("weight", package.weights))
     for kind, group in groups:
         for number, binding in enumerate(group):
             text(binding.name, "name", f"{kind} {number}")
     distinct((binding.name for _, group in groups for binding in group), "binding name", "bindings")
-    code = _executable(package)
+    chosen = segments.executable
+    code = Spans(segments.key(segments.address)[chosen], segments.key(segments.end)[chosen])
     for kind, group in groups:
         for binding in group:
             where = f"{kind} {binding.name!r}"
@@ -139,8 +141,7 @@ def _check_file_ranges(
 
 def _check_coverage(binding: Binding, where: str, *, once: bool) -> None:
     """Every element lies in a slice (an output's in exactly one), counted on the grid of all slice edges."""
-    fields = ["row", "rows", "column", "columns"]
-    places, copies = np.unique(binding.slices[fields], return_counts=True)
+    places = binding.slices
     row, left = column(places, "row"), column(places, "column")
     row_edges = np.unique(np.concatenate([row, row + column(places, "rows"), [0, binding.view[0]]]))
     column_edges = np.unique(np.concatenate([left, left + column(places, "columns"), [0, binding.view[1]]]))
@@ -152,7 +153,7 @@ def _check_coverage(binding: Binding, where: str, *, once: bool) -> None:
     stop = np.searchsorted(column_edges, left + column(places, "columns"))
     counts = np.zeros((len(row_edges), len(column_edges)), np.int32)
     for rows, columns, sign in ((top, start, 1), (top, stop, -1), (bottom, start, -1), (bottom, stop, 1)):
-        np.add.at(counts, (rows, columns), sign * copies)
+        np.add.at(counts, (rows, columns), sign)
     np.cumsum(counts, 0, out=counts)
     np.cumsum(counts, 1, out=counts)
     counts = counts[:-1, :-1]
@@ -175,26 +176,13 @@ def _check_blob(package: Package, binding: Binding, where: str, *, weight: bool)
         raise PackageError(f"blob of {length} bytes for slices of {binding.nbytes}", where=where)
 
 
-def _executable(package: Package) -> NDArray[np.int64]:
-    """(image << 32 | begin, image << 32 | end) of all executable segments, sorted."""
-    parts = [
-        (number << 32 | part.address, number << 32 | (part.address + part.memory_size))
-        for number, image in enumerate(package.images)
-        for part in image.segments
-        if part.flags & EXECUTE
-    ]
-    return np.array(sorted(parts), np.int64).reshape(-1, 2)
-
-
-def _check_code(package: Package, binding: Binding, code: NDArray[np.int64], where: str) -> None:
+def _check_code(package: Package, binding: Binding, code: Spans, where: str) -> None:
     """The host never writes over a program, nor reads one."""
     images = np.array([tile.image for tile in package.tiles], np.int64)
     base = images[binding.slices["tile"]] << 32
     begin = base + column(binding.slices, "address")
     end = begin + column(binding.slices, "size")
-    # Segments of one image do not overlap, so only the last that starts before the slice ends can reach it.
-    last = np.searchsorted(code[:, 0], end) - 1
-    hit = first((last >= 0) & (code[np.maximum(last, 0), 1] > begin))
+    hit = first(code.meet(begin, end))
     if hit is not None:
         place = binding.slices[hit]
         raise PackageError(

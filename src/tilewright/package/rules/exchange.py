@@ -10,17 +10,16 @@ from tilewright.errors import PackageError
 from ..limits import MAX_TOTAL_BYTES
 from ..records import HOST_SLICE, NO_BLOB, Binding, HostCall, HostExchange, Package
 from ..target import HOST_PAGE_BYTES, MAX_HOST_BYTES, MAX_PAGE_BYTES, MAX_STARTUP_MARK
+from .segments import Segments, Spans
 from .values import aligned, column, distinct, first, table, text, unsigned
 
 INITIALIZE, RUN = "initialize", "run"
 COMMAND_BYTES = 4
-Spans = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Where the stored parts of an image begin and end, rising."""
 MAX_INVOCATIONS = 1 << 16
 """Per command; keeps the phases of a call far from the limits of their numbers."""
 
 
-def check_exchange(package: Package) -> None:
+def check_exchange(package: Package, segments: Segments) -> None:
     """Pages and calls, and that every binding's bytes are moved."""
     exchange = package.host_exchange
     _check_pages(exchange)
@@ -40,47 +39,24 @@ def check_exchange(package: Package) -> None:
             f"binding {bindings[0].name!r} is moved by no call", hint=f"call {RUN!r} is missing"
         )
     if package.call(INITIALIZE) is None:
-        _check_in_images(package)
+        _check_in_images(package, segments)
 
 
-def _check_in_images(package: Package) -> None:
+def _check_in_images(package: Package, segments: Segments) -> None:
     """Weights that no call moves have to be part of the images of their tiles."""
-    images = {entry.physical_tile: entry.image for entry in package.tiles}
-    spans: dict[int, Spans] = {}
+    chosen = segments.blob != NO_BLOB
+    begin = segments.key(segments.address)[chosen]
+    stored = Spans(begin, begin + segments.file_size[chosen])
+    images = np.array([tile.image for tile in package.tiles], np.int64)
     for binding in package.weights:
-        _check_weight(package, binding, images, spans)
-
-
-def _check_weight(
-    package: Package, binding: Binding, images: dict[int, int], spans: dict[int, Spans]
-) -> None:
-    """One weight has to be part of the images of its tiles.
-
-    Args:
-        images: by tile. spans: by image, as far as they are known.
-    """
-    order = np.argsort(binding.slices["tile"], kind="stable")
-    slices = binding.slices[order]
-    tiles, first = np.unique(slices["tile"], return_index=True)
-    for tile, begin, end in zip(tiles.tolist(), first, [*first[1:], len(slices)], strict=True):
-        image = images.get(tile, -1)
-        if image not in spans:
-            stored = [s for s in package.images[image].segments if s.blob != NO_BLOB] if image >= 0 else []
-            stored.sort(key=lambda segment: segment.address)
-            spans[image] = (
-                np.array([s.address for s in stored], np.int64),
-                np.array([s.address + s.file_size for s in stored], np.int64),
-            )
-        begins, ends = spans[image]
-        address = slices["address"][begin:end].astype(np.int64)
-        position = np.searchsorted(begins, address, side="right") - 1
-        inside = position >= 0
-        if len(ends):
-            inside &= address + slices["size"][begin:end] <= ends[position]
-        if not inside.all():
+        tile = column(binding.slices, "tile")
+        begin = images[tile] << 32 | column(binding.slices, "address")
+        missing = np.flatnonzero(~stored.hold(begin, begin + column(binding.slices, "size")))
+        if len(missing):
+            hit = missing[np.argmin(tile[missing])]
             raise PackageError(
-                f"weight {binding.name!r} is moved by no call, and the image of tile {tile} does not hold "
-                f"its part at {int(address[~inside][0]):#x}"
+                f"weight {binding.name!r} is moved by no call, and the image of tile {tile[hit]} does not "
+                f"hold its part at {int(binding.slices['address'][hit]):#x}"
             )
 
 

@@ -9,18 +9,18 @@ from tilewright.errors import PackageError
 
 from ..records import (
     ALL_TILES,
-    EXECUTE,
     LINE,
     MARK,
     NO_MARKS,
     PROVISIONAL_WORD,
     STEP_KINDS,
     Package,
-    Segment,
+    Region,
 )
 from ..target import CONFIG_SPACE_BYTES, FORBIDDEN_CONFIG, TILE_BASE, TILE_END, TILES
 from .program import check_program
-from .values import aligned, column, distinct, first, table, text, unsigned
+from .segments import Segments, Spans
+from .values import aligned, column, distinct, first, integers, table, text, texts, unsigned
 
 MAX_STEPS = 1 << 16
 """Intervals carry a step as 16 bits."""
@@ -54,7 +54,7 @@ def check_config_writes(package: Package) -> None:
     distinct((hex(write.offset) for write in package.device_config_writes), "offset", "configuration writes")
 
 
-def check_profile(package: Package) -> None:
+def check_profile(package: Package, segments: Segments) -> None:
     """Steps have known kinds; marks name steps, are sorted, and lie in code of the images that use them."""
     steps = package.profile.steps
     if len(steps) > MAX_STEPS:
@@ -79,18 +79,30 @@ def check_profile(package: Package) -> None:
         hit = first(column(marks, "step") >= len(steps))
         if hit is not None:
             raise PackageError(f"mark {hit} names step {marks['step'][hit]} of {len(steps)}", where=where)
-    for number, image in enumerate(package.images):
-        if image.mark_table == NO_MARKS:
-            continue
-        outside = first(~_in_code(package.profile.mark_tables[image.mark_table], image.segments))
-        if outside is not None:
-            raise PackageError(
-                f"mark {outside} of mark table {image.mark_table} lies in no executable segment",
-                where=f"image {number}",
-            )
+    _check_marks(package, segments)
 
 
-def check_provisional(package: Package) -> None:
+def _check_marks(package: Package, segments: Segments) -> None:
+    """Marks lie in code of the images that use them."""
+    marked = [index for index, image in enumerate(package.images) if image.mark_table != NO_MARKS]
+    if not marked:
+        return
+    tables = [package.profile.mark_tables[package.images[index].mark_table] for index in marked]
+    counts = np.array([len(marks) for marks in tables])
+    owner = np.repeat(marked, counts)
+    address = owner.astype(np.int64) << 32 | column(np.concatenate(tables), "address")
+    chosen = segments.executable
+    code = Spans(segments.key(segments.address)[chosen], segments.key(segments.end)[chosen])
+    hit = first(~code.hold(address, address + 1))
+    if hit is not None:
+        number, table_number = hit - np.searchsorted(owner, owner[hit]), package.images[owner[hit]].mark_table
+        raise PackageError(
+            f"mark {number} of mark table {table_number} lies in no executable segment",
+            where=f"image {owner[hit]}",
+        )
+
+
+def check_provisional(package: Package, segments: Segments) -> None:
     """Sorted, once each, and really there: a list that misses the images would warn about nothing."""
     words = package.provisional
     where = "provisional words"
@@ -106,15 +118,16 @@ def check_provisional(package: Package) -> None:
         raise PackageError(f"address {int(words['address'][hit]):#x} is between instructions", where=where)
     found = np.zeros(len(words), np.bool_)
     address = column(words, "address")
+    stored = np.flatnonzero(segments.executable & (segments.file_size != 0))
+    begin = segments.address[stored]
+    lows, highs = np.searchsorted(address, (begin, begin + segments.file_size[stored])).tolist()
     seen: set[tuple[int, int, int, int]] = set()
-    for image in package.images:
-        for part in image.segments:
-            place = (part.address, part.blob, part.blob_offset, part.file_size)
-            if part.flags & EXECUTE and part.file_size and place not in seen:
-                seen.add(place)
-                code = package.segment_bytes(part)
-                low, high = np.searchsorted(address, (part.address, part.address + len(code)))
-                found[low:high] |= _matches(words[low:high], part.address, code)
+    for index, low, high in zip(stored.tolist(), lows, highs, strict=True):
+        part = segments.parts[index]
+        place = (part.address, part.blob, part.blob_offset, part.file_size)
+        if place not in seen and not found[low:high].all():
+            seen.add(place)
+            found[low:high] |= _matches(words[low:high], part.address, package.segment_bytes(part))
     hit = first(~found)
     if hit is not None:
         entry = words[hit]
@@ -137,16 +150,7 @@ def check_names(package: Package) -> None:
                 f"{symbol.name!r} at {symbol.address:#x} is not in order of address", where=where
             )
         previous = symbol.address
-    for number, region in enumerate(package.regions):
-        where = f"region {number}"
-        text(region.name, "name", where)
-        unsigned(region.physical_tile, "tile", where)
-        unsigned(region.address, "address", where)
-        unsigned(region.size, "size", where)
-        if region.physical_tile != ALL_TILES and region.physical_tile >= TILES:
-            raise PackageError(f"{region.name!r} is on tile {region.physical_tile}", where=where)
-        if region.size == 0 or region.address < TILE_BASE or region.address + region.size > TILE_END:
-            raise PackageError(f"{region.name!r} is empty or leaves tile memory", where=where)
+    _check_regions(package.regions)
     _check_lines(package)
     debug = package.debug
     if debug is None:
@@ -166,6 +170,24 @@ def check_names(package: Package) -> None:
             raise PackageError(f"{name} is not valid Unicode", where="debug") from error
     if debug.program is not None:
         check_program(package, debug.program)
+
+
+def _check_regions(regions: list[Region]) -> None:
+    """Named parts of the memory of tiles that exist."""
+
+    def where(number: int) -> str:
+        return f"region {number}"
+
+    texts((region.name for region in regions), "name", where)
+    tile = integers([region.physical_tile for region in regions], "tile", where)
+    address = integers([region.address for region in regions], "address", where)
+    size = integers([region.size for region in regions], "size", where)
+    hit = first((tile != ALL_TILES) & (tile >= TILES))
+    if hit is not None:
+        raise PackageError(f"{regions[hit].name!r} is on tile {tile[hit]}", where=where(hit))
+    hit = first((size == 0) | (address < TILE_BASE) | (address + size > TILE_END))
+    if hit is not None:
+        raise PackageError(f"{regions[hit].name!r} is empty or leaves tile memory", where=where(hit))
 
 
 def _check_lines(package: Package) -> None:
@@ -188,15 +210,6 @@ def _check_lines(package: Package) -> None:
         raise PackageError(
             f"row {hit} is of file {int(rows['file'][hit])} of only {len(package.lines.files)}", where=where
         )
-
-
-def _in_code(marks: NDArray[np.void], segments: list[Segment]) -> NDArray[np.bool_]:
-    address = column(marks, "address")
-    inside = np.zeros(len(marks), np.bool_)
-    for part in segments:
-        if part.flags & EXECUTE:
-            inside |= (address >= part.address) & (address < part.address + part.memory_size)
-    return inside
 
 
 def _matches(words: NDArray[np.void], address: int, code: bytes) -> NDArray[np.bool_]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from itertools import pairwise
 
 import numpy as np
 
 from tilewright.errors import PackageError
 
 from ..limits import MAX_BLOB_BYTES, MAX_TOTAL_BYTES
-from ..records import EXECUTE, NO_BLOB, NO_MARKS, READ, WRITE, Image, Package, Segment
+from ..records import EXECUTE, NO_BLOB, NO_MARKS, READ, WRITE, Package
 from ..target import ENTRY_POINT, IMAGE_BASE, LAUNCH_WORD, LOADABLE_END, REGION1_BASE, TILES
-from .values import U32, aligned, unsigned
+from .segments import Segments, Spans
+from .values import aligned, first, unsigned
 
 
 def check_blobs(package: Package) -> None:
@@ -53,99 +53,125 @@ def check_tiles(package: Package) -> None:
         raise PackageError(f"{len(package.tiles)} tiles instead of all {TILES}")
 
 
-def check_images(package: Package) -> None:
+def check_images(package: Package, segments: Segments) -> None:
     """Images are what the loader and the entry contract ask for."""
     for index, image in enumerate(package.images):
         where = f"image {index}"
         if not image.segments:
             raise PackageError("has no segments", where=where)
-        for number, segment in enumerate(image.segments):
-            _check_segment(package, segment, f"{where}, segment {number}")
-        _check_overlap(image, where)
-        _check_start(package, image, where)
+        unsigned(image.entry_point, "entry point", where)
         for name, address in (("command", image.command_address), ("diagnostic", image.diagnostic_address)):
             unsigned(address, f"{name} address", where)
             aligned(address, 4, f"{name} address", where)
-            if address and not any(_holds(segment, address, 4) for segment in image.segments):
-                raise PackageError(f"{name} address {address:#x} lies in no segment", where=where)
         tables = len(package.profile.mark_tables)
         if not isinstance(image.mark_table, int | np.integer) or not NO_MARKS <= image.mark_table < tables:
             raise PackageError(f"mark table {image.mark_table} of only {tables}", where=where)
+    _check_places(segments)
+    _check_blobs_of(package, segments)
+    _check_overlap(segments)
+    _check_start(package, segments)
+    memory = Spans(segments.key(segments.address), segments.key(segments.end))
+    for name in ("command", "diagnostic"):
+        places = np.array([getattr(image, f"{name}_address") for image in package.images], np.int64)
+        begin = np.arange(len(places)) << 32 | places
+        hit = first((places != 0) & ~memory.hold(begin, begin + 4))
+        if hit is not None:
+            raise PackageError(f"{name} address {places[hit]:#x} lies in no segment", where=f"image {hit}")
 
 
-def _check_segment(package: Package, segment: Segment, where: str) -> None:
-    unsigned(segment.address, "address", where)
-    unsigned(segment.memory_size, "memory size", where)
-    unsigned(segment.file_size, "file size", where)
-    unsigned(segment.blob_offset, "blob offset", where, maximum=(1 << 64) - 1)
-    unsigned(segment.flags, "flags", where)
-    if segment.flags & ~(READ | WRITE | EXECUTE):
+def _check_places(segments: Segments) -> None:
+    """Flags are known, and all memory can be loaded, and executed where it is code."""
+    segments.refuse(
+        (segments.flags & ~(READ | WRITE | EXECUTE)) != 0,
+        lambda part: f"unknown flags {part.flags:#x}",
+        hint="known: 1 read, 2 write, 4 execute",
+    )
+    segments.refuse(segments.memory_size == 0, lambda part: "occupies no memory")
+    segments.refuse(segments.address % 4 != 0, lambda part: f"address {part.address:#x} is no multiple of 4")
+    segments.refuse(
+        (segments.address < IMAGE_BASE) | (segments.end > LOADABLE_END),
+        lambda part: (
+            f"{part.address:#x}..{part.address + part.memory_size:#x} leaves the loadable memory "
+            f"{IMAGE_BASE:#x}..{LOADABLE_END:#x}"
+        ),
+    )
+    segments.refuse(
+        segments.executable & (segments.end > REGION1_BASE),
+        lambda part: (
+            f"executable up to {part.address + part.memory_size:#x}, but code runs only below "
+            f"{REGION1_BASE:#x}"
+        ),
+    )
+
+
+def _check_blobs_of(package: Package, segments: Segments) -> None:
+    """File bytes are there and have room."""
+    segments.refuse(
+        segments.file_size > segments.memory_size,
+        lambda part: f"{part.file_size} file bytes in {part.memory_size} bytes of memory",
+    )
+    none = segments.blob == NO_BLOB
+    segments.refuse(
+        none & ((segments.file_size != 0) | (segments.blob_offset != 0)),
+        lambda part: "takes bytes but names no blob",
+    )
+    segments.refuse(
+        segments.blob >= len(package.blobs),
+        lambda part: f"blob {part.blob} of only {len(package.blobs)}",
+    )
+    # A last entry for those without a blob.
+    lengths = np.array([*map(len, package.blobs), 0], np.int64)[segments.blob]
+    segments.refuse(
+        segments.blob_offset + segments.file_size > lengths,
+        lambda part: (
+            f"bytes {part.blob_offset}..{part.blob_offset + part.file_size} of blob {part.blob}, "
+            f"which has {len(package.blobs[part.blob])}"
+        ),
+    )
+
+
+def _check_overlap(segments: Segments) -> None:
+    """No two segments of an image share memory."""
+    begin, end = segments.key(segments.address), segments.key(segments.end)
+    order = np.argsort(begin, kind="stable")
+    hit = first(end[order][:-1] > begin[order][1:])
+    if hit is not None:
+        low, high = order[hit], order[hit + 1]
         raise PackageError(
-            f"unknown flags {segment.flags:#x}", where=where, hint="known: 1 read, 2 write, 4 execute"
-        )
-    if segment.memory_size == 0:
-        raise PackageError("occupies no memory", where=where)
-    aligned(segment.address, 4, "address", where)
-    end = segment.address + segment.memory_size
-    if segment.address < IMAGE_BASE or end > LOADABLE_END:
-        raise PackageError(
-            f"{segment.address:#x}..{end:#x} leaves the loadable memory {IMAGE_BASE:#x}..{LOADABLE_END:#x}",
-            where=where,
-        )
-    if segment.flags & EXECUTE and end > REGION1_BASE:
-        raise PackageError(
-            f"executable up to {end:#x}, but code runs only below {REGION1_BASE:#x}", where=where
-        )
-    if segment.file_size > segment.memory_size:
-        raise PackageError(
-            f"{segment.file_size} file bytes in {segment.memory_size} bytes of memory", where=where
-        )
-    if segment.blob == NO_BLOB:
-        if segment.file_size or segment.blob_offset:
-            raise PackageError("takes bytes but names no blob", where=where)
-        return
-    unsigned(segment.blob, "blob", where, maximum=U32 - 1)
-    if segment.blob >= len(package.blobs):
-        raise PackageError(f"blob {segment.blob} of only {len(package.blobs)}", where=where)
-    length = len(package.blobs[segment.blob])
-    if segment.blob_offset + segment.file_size > length:
-        raise PackageError(
-            f"bytes {segment.blob_offset}..{segment.blob_offset + segment.file_size} of blob {segment.blob}, "
-            f"which has {length}",
-            where=where,
+            f"segments {segments.number[low]} and {segments.number[high]} overlap at "
+            f"{segments.address[high]:#x}",
+            where=f"image {segments.image[low]}",
         )
 
 
-def _check_overlap(image: Image, where: str) -> None:
-    order = sorted(range(len(image.segments)), key=lambda number: image.segments[number].address)
-    for low, high in pairwise(order):
-        end = image.segments[low].address + image.segments[low].memory_size
-        if end > image.segments[high].address:
+def _check_start(package: Package, segments: Segments) -> None:
+    """The launch word and the entry point are where the loader expects them."""
+    order = np.argsort(segments.key(segments.address), kind="stable")
+    lowest = order[np.searchsorted(segments.image[order], np.arange(len(package.images)))]
+    hit = first(segments.address[lowest] != IMAGE_BASE)
+    if hit is not None:
+        raise PackageError(
+            f"lowest segment at {segments.address[lowest[hit]]:#x}, not at {IMAGE_BASE:#x}",
+            where=f"image {hit}",
+        )
+    starts = segments.executable & (segments.address <= ENTRY_POINT)
+    starts &= segments.address + segments.file_size >= ENTRY_POINT + 4
+    started = np.bincount(segments.image[starts], minlength=len(package.images))
+    for index, image in enumerate(package.images):
+        where = f"image {index}"
+        part = segments.parts[lowest[index]]
+        word = int.from_bytes(package.segment_bytes(part)[:4], "little")
+        if part.file_size < 4 or word != LAUNCH_WORD:
             raise PackageError(
-                f"segments {low} and {high} overlap at {image.segments[high].address:#x}", where=where
+                f"word at {IMAGE_BASE:#x} is {word:#010x}, not the reserved nop {LAUNCH_WORD:#010x}",
+                where=where,
             )
-
-
-def _check_start(package: Package, image: Image, where: str) -> None:
-    lowest = min(image.segments, key=lambda segment: segment.address)
-    if lowest.address != IMAGE_BASE:
-        raise PackageError(f"lowest segment at {lowest.address:#x}, not at {IMAGE_BASE:#x}", where=where)
-    word = int.from_bytes(package.segment_bytes(lowest)[:4], "little")
-    if lowest.file_size < 4 or word != LAUNCH_WORD:
-        raise PackageError(
-            f"word at {IMAGE_BASE:#x} is {word:#010x}, not the reserved nop {LAUNCH_WORD:#010x}", where=where
-        )
-    unsigned(image.entry_point, "entry point", where)
-    if image.entry_point != ENTRY_POINT:
-        raise PackageError(
-            f"entry point {image.entry_point:#x}: the loader starts every tile at {ENTRY_POINT:#x}",
-            where=where,
-        )
-    executable = (segment for segment in image.segments if segment.flags & EXECUTE)
-    if not any(_holds(segment, ENTRY_POINT, 4, in_file=True) for segment in executable):
-        raise PackageError(f"entry point {ENTRY_POINT:#x} lies in no executable segment's bytes", where=where)
-
-
-def _holds(segment: Segment, address: int, size: int, *, in_file: bool = False) -> bool:
-    extent = segment.file_size if in_file else segment.memory_size
-    return segment.address <= address and address + size <= segment.address + extent
+        if image.entry_point != ENTRY_POINT:
+            raise PackageError(
+                f"entry point {image.entry_point:#x}: the loader starts every tile at {ENTRY_POINT:#x}",
+                where=where,
+            )
+        if not started[index]:
+            raise PackageError(
+                f"entry point {ENTRY_POINT:#x} lies in no executable segment's bytes", where=where
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,24 @@ def unsigned(value: object, name: str, where: str, *, maximum: int = U32) -> Non
         raise PackageError(f"{name} {int(value)} is outside 0..{maximum}", where=where)
 
 
+def integers(
+    values: Sequence[int], name: str, where: Callable[[int], str], *, maximum: int = U32, none: int = 0
+) -> NDArray[np.int64]:
+    """All of `values` are integers of 0..maximum, or `none`: the same as `unsigned`, for many.
+
+    `where` names the place of one. Returns them as an array, in which what is over 2**62 is 2**62.
+    """
+    if not set(map(type, values)) <= {int} or (values and not none <= min(values) <= max(values) <= maximum):
+        for index, value in enumerate(values):
+            number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not number or value != none:
+                unsigned(value, name, where(index), maximum=maximum)
+    ceiling = 1 << 62
+    if values and max(values) > ceiling:
+        values = [min(value, ceiling) for value in values]
+    return np.array(values, np.int64)
+
+
 def aligned(value: int, step: int, name: str, where: str) -> None:
     """`value` is a multiple of `step`."""
     if value % step:
@@ -38,6 +56,15 @@ def text(value: object, name: str, where: str, *, empty: bool = False) -> None:
         raise PackageError(f"{name} {value[:40]!r} has characters that cannot be printed", where=where)
     if len(value.encode()) > MAX_TEXT:
         raise PackageError(f"{name} {value[:40]!r}... is longer than {MAX_TEXT} bytes", where=where)
+
+
+def texts(values: Iterable[object], name: str, where: Callable[[int], str]) -> None:
+    """All of `values` are non-empty printable texts of bounded length; `where` names the place of one."""
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if not isinstance(value, str) or value not in seen:
+            text(value, name, where(index))
+            seen.add(str(value))
 
 
 def table(value: object, dtype: np.dtype[np.void], name: str, where: str) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...package.records import HOST_SLICE, Binding
-from ..machine.host import PAGE_BYTES, SLOT_BYTES
+from ..machine.host import PAGE_BYTES, SLOT_BYTES, owner_of
 
 DATA_PAGE = 1
 COMMAND_PAGE = 0
@@ -62,17 +63,26 @@ class Batches:
     ends: list[int]
     tiles: int
 
+    @cached_property
+    def owned(self) -> list[dict[int, list[int]]]:
+        """Per batch, owner -> the targets it requests traffic for, rising."""
+        batches: list[dict[int, list[int]]] = []
+        for slots in self.slots:
+            owned: dict[int, list[int]] = {}
+            for target in sorted(slots):
+                owned.setdefault(owner_of(target), []).append(target)
+            batches.append(owned)
+        return batches
+
 
 def plan_batches(bindings: Sequence[Binding]) -> Batches:
     """Cut the slices of a group of bindings into slots and batches."""
     streams: dict[int, list[tuple[int, int, int]]] = {}
     base = 0
     for binding in bindings:
-        for record in binding.slices:
-            file_offset = base + int(record["file_offset"])
-            streams.setdefault(int(record["tile"]), []).append(
-                (int(record["address"]), file_offset, int(record["size"]))
-            )
+        places = binding.slices[["tile", "address", "file_offset", "size"]].tolist()
+        for tile, address, file_offset, size in places:
+            streams.setdefault(tile, []).append((address, base + file_offset, size))
         base += binding.nbytes
     slots: list[dict[int, Slot]] = []
     rows: list[list[tuple[int, int, int, int]]] = []

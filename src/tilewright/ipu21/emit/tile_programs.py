@@ -22,7 +22,7 @@ from ..machine.host import owner_of
 from ..machine.topology import TILES
 from .choose_shared import choose_shared
 from .host_code import Tables, copy_from_staging, phase
-from .host_plan import Batches, Slot
+from .host_plan import Batches
 from .host_sequence import HostSequence
 from .lines import Line
 from .memory_map import FRAME_ALIGNMENT
@@ -350,8 +350,8 @@ def _host_part(tile: int, traffic: HostTraffic, copy_address: int) -> _HostPart:
     parts = []
     for group, to_host in ((traffic.weights, False), (traffic.inputs, False), (traffic.outputs, True)):
         sequence = HostSequence()
-        for slots in group.slots:
-            slot, owned = slots.get(tile), _owned(tile, slots)
+        for slots, owners in zip(group.slots, group.owned, strict=True):
+            slot, owned = slots.get(tile), owners.get(tile, [])
             if slot is None and not owned:
                 sequence.absent(HOST_BARRIERS)
                 continue
@@ -362,13 +362,6 @@ def _host_part(tile: int, traffic: HostTraffic, copy_address: int) -> _HostPart:
         parts.append(sequence)
     initialize, inputs, closing = parts
     return _HostPart(initialize, inputs, closing, tables, reads)
-
-
-def _owned(tile: int, slots: Mapping[int, Slot]) -> list[int]:
-    """Targets of a phase that this tile requests traffic for."""
-    if tile != owner_of(tile):
-        return []
-    return [target for target in sorted(slots) if owner_of(target) == tile]
 
 
 def _align(size: int) -> int:

@@ -89,12 +89,10 @@ def encode_header(packet: Packet) -> tuple[int, int]:
         raise ValueError(
             f"host packet at {packet.host_offset:#x} of {packet.length} bytes crosses a 4 KiB page"
         )
-    op = {
-        (True, False): OP_WRITE_SHORT,
-        (True, True): OP_WRITE_LONG,
-        (False, False): OP_READ_SHORT,
-        (False, True): OP_READ_LONG,
-    }[(packet.write, packet.long)]
+    if packet.write:
+        op = OP_WRITE_LONG if packet.long else OP_WRITE_SHORT
+    else:
+        op = OP_READ_LONG if packet.long else OP_READ_SHORT
     if packet.last:
         op |= LAST_READ
     field = 0

@@ -54,7 +54,9 @@ def faults(requests: Sequence[Request], placed: dict[str, Placed]) -> Iterator[s
             yield f"{request.name} is not aligned"
         if at < (REGION1_BASE if request.interleaved else START) or at + request.bytes > LOADABLE_END:
             yield f"{request.name} lies outside its memory"
-        if at < REGION1_BASE < at + request.bytes:
+        if at < REGION1_BASE < at + request.bytes and (
+            request.prefer_interleaved or request.bytes <= REGION1_BASE - START
+        ):
             yield f"{request.name} lies in two regions"
     for i, one in enumerate(requests):
         for other in requests[:i]:

@@ -148,5 +148,6 @@ def test_compiled_copies_of_constants() -> None:
         assert memory.ELEMENT_BYTES == module._ELEMENT
         assert memory.INTERLEAVED_ELEMENT_BYTES == module._INTERLEAVED
     assert (first_fit._ANY, first_fit._PREFER) == (problem.ANY, problem.PREFER)
+    assert first_fit._SPAN == problem.SPAN
     assert first_fit._SOFT == problem.SOFT
     assert (offset_search._FIRST, offset_search._LAST) == (problem.FIRST, problem.LAST)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from placements import START, faults, request_sets
@@ -66,9 +68,53 @@ def test_what_prefers_interleaved_memory_gets_it_beside_what_must_lie_there() ->
 
 def test_preferring_interleaved_memory_never_costs_the_placement() -> None:
     a = Request("a", 120_000, False, 0, 1, prefer_interleaved=True)
-    b = Request("b", REGION1_BYTES - 64, False, 0, 1)
+    b = Request("b", REGION1_BYTES - 64, True, 0, 1)
     placed = place([a, b], START)
     assert placed["a"].address == START and placed["b"].address == REGION1_BASE
+
+
+BORDER_WISHES = [
+    Request("left", 32_768, False, 1, 2, prefer_interleaved=True),
+    Request("partial", 12_288, True, 2, 4, apart=frozenset({"w", "gathered"})),
+    Request("gathered", 10_752, False, 3, 4, prefer_interleaved=True),
+]
+
+
+def test_what_may_lie_anywhere_crosses_the_border_where_that_grants_wishes() -> None:
+    w = Request("w", 393_216, False, -1, 7)
+    placed = place([w, *BORDER_WISHES], START)
+    assert list(faults([w, *BORDER_WISHES], placed)) == []
+    assert placed["w"].address == START and placed["w"].end > REGION1_BASE
+    assert all(placed[request.name].address >= placed["w"].end for request in BORDER_WISHES)
+
+
+@pytest.mark.parametrize(
+    ("size", "interleaved", "prefers"),
+    # All wishes are granted anyway; it would fit below; it must, or should, lie above.
+    [
+        (300_000, False, False),
+        (REGION1_BASE - START, False, False),
+        (393_216, True, False),
+        (393_216, False, True),
+    ],
+)
+def test_nothing_else_crosses_the_border(size: int, interleaved: bool, prefers: bool) -> None:
+    w = Request("w", size, interleaved, -1, 7, prefer_interleaved=prefers)
+    placed = place([w, *BORDER_WISHES], START)
+    assert placed["w"].address >= REGION1_BASE or placed["w"].end <= REGION1_BASE
+
+
+def test_nothing_crosses_the_border_where_that_leaves_less_room() -> None:
+    a = Request("a", REGION1_BASE - START + 32, False, 0, 1)
+    must = Request("must", 8 * 32_768, True, 0, 1)
+    wish = Request("wish", 40_000, False, 0, 1, prefer_interleaved=True)
+    beside = Request("beside", REGION1_BASE - START - wish.bytes, False, 0, 1)
+    assert place([a, must, wish, beside], START)["a"].end == REGION1_BASE + 32
+    # Now what lies behind the end of "a" in its last element would be lost.
+    requests = [a, replace(must, apart=frozenset({"a"})), wish, beside]
+    placed = place(requests, START)
+    assert list(faults(requests, placed)) == []
+    assert placed["a"].address >= REGION1_BASE
 
 
 def test_buffers_of_one_class_are_placed_in_some_milliseconds_worth_of_work() -> None:

@@ -136,27 +136,35 @@ def query(m: int, k: int, n: int, source: Source | None = None, **changes: objec
     residual=st.booleans(),
 )
 def test_turned_grids_of_products(m: int, k: int, n: int, tiles: int, residual: bool) -> None:
-    r, c, k_parts, *_, by_columns, _, _, _, turned = matmul._turned_form(
-        query(m, k, n, residual=residual), tiles
-    )
+    r, c, k_parts, *_, across, _, _, _, turned = matmul._turned_form(query(m, k, n, residual=residual), tiles)
     found = set(zip(r.tolist(), c.tolist(), k_parts.tolist(), strict=True))
     m_groups, k_groups, n_groups = (ceil_div(extent, MICRO) for extent in (m, k, n))
+
+    def divisors(k: int) -> list[int]:
+        return [part for part in range(1, k + 1) if k % part == 0]
+
+    def every_root_has_some(r: int, c: int, across: int, down: int) -> bool:
+        return n_groups // c >= across and m_groups // r >= down
+
     expected = {
         (r, c, k)
         for r in fewest(m_groups)
         for c in range(1, n_groups + 1)
         for k in fewest(k_groups)
         if r * c * k <= tiles and matmul._is_fewest_even(n_groups, c)
-        # Behind a residual every root wants a part of every row, by columns or by rows.
-        if not residual or n_groups // c >= k or m_groups // r >= k
+        # Behind a residual every root wants a part of every row.
+        if not residual or any(every_root_has_some(r, c, cut, k // cut) for cut in divisors(k))
     }
     assert found == expected and turned.all()
-    for rows, columns, parts, cut in zip(r, c, k_parts, by_columns, strict=True):
-        blocks, panels = n_groups // columns, m_groups // rows
-        if blocks >= parts or panels >= parts:
-            assert cut == (blocks >= parts), "by columns where every root has some, else by rows"
-        else:
-            assert cut == (ceil_div(n_groups, columns) >= ceil_div(m_groups, rows))
+    for rows, columns, parts, cut in zip(r, c, k_parts, across, strict=True):
+        sizes = {
+            ways: ceil_div(ceil_div(n_groups, columns), ways)
+            * ceil_div(ceil_div(m_groups, rows), parts // ways)
+            for ways in divisors(parts)
+            if not residual or every_root_has_some(rows, columns, ways, parts // ways)
+        }
+        least = min(sizes.values())
+        assert cut == min(ways for ways, size in sizes.items() if size == least)
 
 
 @pytest.mark.parametrize(

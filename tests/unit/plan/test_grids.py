@@ -23,7 +23,7 @@ def problems(draw: st.DrawFn) -> tuple[Shape, Grid]:
         (draw(st.integers(1, min(shape.m, 6))),),
         draw(st.integers(1, min(n_groups, 5))),
         k,
-        by_columns=draw(st.booleans()),
+        across=draw(st.sampled_from([part for part in range(1, k + 1) if k % part == 0])),
         streamed=draw(st.booleans()),
         chunks=draw(st.integers(1, -(-k_groups // k))),
     )

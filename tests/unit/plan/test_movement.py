@@ -148,19 +148,20 @@ def test_no_message_from_a_tile_to_itself_alone(data: st.DataObject, rows: int, 
     columns=st.integers(1, 90),
     r=st.integers(1, 3),
     c=st.integers(1, 3),
-    k=st.integers(2, 4),
-    by_columns=st.booleans(),
+    down=st.integers(1, 4),
+    across=st.integers(1, 3),
     own=st.booleans(),
 )
 def test_gather_brings_every_other_partial_to_the_root(
-    rows: int, columns: int, r: int, c: int, k: int, by_columns: bool, own: bool
+    rows: int, columns: int, r: int, c: int, down: int, across: int, own: bool
 ) -> None:
-    row, column, piece = (Level(r, k * c),), (Level(c, 1),), Level(k, c)
+    k = down * across
+    row, column = (Level(r, k * c),), (Level(c, 1),)
     partial = Layout("a16", Axis(rows, 1, row), Axis(columns, 16, column), r * c * k)
     result = Layout(
         "a16",
-        Axis(rows, 1, row if by_columns else (*row, piece)),
-        Axis(columns, 16, (*column, piece) if by_columns else column),
+        Axis(rows, 1, (*row, Level(down, across * c))),
+        Axis(columns, 16, (*column, Level(across, c))),
         r * c * k,
     )
     # Element value says which tile computed the partial sum and which element it is.

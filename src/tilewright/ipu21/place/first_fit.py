@@ -16,7 +16,7 @@ BEGIN, REGION1, END = range(3)
 # Copies of columns and kinds of `problem` and of element sizes of `machine.memory`: a compiled loop's cache
 # would not notice a change in another file. A test holds them equal.
 _SIZE, _ALIGN, _MEMORY = 0, 1, 2
-_ANY, _MUST, _PREFER = 0, 1, 2
+_ANY, _MUST, _PREFER, _SPAN = 0, 1, 2, 3
 _SOFT, _HARD = 2, 3
 _ELEMENT, _INTERLEAVED = 16 * 1024, 32 * 1024
 
@@ -103,6 +103,8 @@ def _find_python(
         if memory == _MUST and not upper:
             continue
         begin, end = (limits[1], limits[2]) if upper else (limits[0], limits[1])
+        if memory == _SPAN:
+            begin, end = limits[0], limits[2]
         address = lowest(items, relations, limits, placed, count, at, item, begin, _SOFT if soft else _HARD)
         if address + size <= end:
             return address, 0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..machine.memory import LOADABLE_END, REGION1_BASE
-from .problem import ANY, HARD, MEMORY, MUST, PREFER, SIZE, Problem, as_problem
+from .problem import ANY, HARD, MEMORY, MUST, PREFER, SIZE, SPAN, Problem, as_problem
 from .request import NoRoomError, Placed, Request
 
 REPAIRS = 500
@@ -62,8 +62,29 @@ def place(
     if attempt:
         wishes = np.lexsort((-problem.items[:, SIZE], problem.items[:, MEMORY] != PREFER))
         improve(problem.items, problem.relations, limits, wishes, at)
+    at = _spanned(problem, limits, at)
     addresses = at.tolist()
     return {request.name: Placed(request, addresses[i]) for i, request in enumerate(requests)}
+
+
+def _spanned(problem: Problem, limits: Ints, at: Ints) -> Ints:
+    """Addresses, or better ones: where region 1 has no room for all that prefers it, the largest of what may
+    lie anywhere takes region 0 as a whole and goes on into region 1.
+    """
+    from .first_fit import first_fit
+
+    size, memory = problem.items[:, SIZE], problem.items[:, MEMORY]
+    anywhere = np.where(memory == ANY, size, 0)
+    denied = (memory == PREFER) & (at < limits[1])
+    if not denied.any() or int(anywhere.max()) <= limits[1] - limits[0]:
+        return at
+    items = problem.items.copy()
+    items[int(np.argmax(anywhere)), MEMORY] = SPAN
+    # No room is left below for what prefers to lie above: if all fits, all wishes are granted.
+    rank = np.array([3, 1, 2, 0])[items[:, MEMORY]]
+    spanned = np.empty_like(at)
+    stuck, _ = first_fit(items, problem.relations, limits, _by(problem, rank, -size), spanned)
+    return spanned if stuck < 0 else at
 
 
 def _surely_too_much(problem: Problem, limits: Ints) -> bool:

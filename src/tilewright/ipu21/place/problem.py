@@ -14,8 +14,8 @@ from .request import Request
 
 SIZE, ALIGN, MEMORY, FIRST, LAST = range(5)
 """Columns of items; FIRST and LAST count sections (see `Problem`)."""
-ANY, MUST, PREFER = range(3)
-"""Values of MEMORY: anywhere, in region 1, there if possible."""
+ANY, MUST, PREFER, SPAN = range(4)
+"""Values of MEMORY: in either region, in region 1, there if possible, in both as if they were one."""
 NEVER, MEETS, SOFT, HARD = range(4)
 """How two items relate: never alive together; alive together; and should, or must, share no element."""
 

@@ -43,7 +43,8 @@ class Grid:
     Attributes:
         rows: nested cuts of the rows; their product is r. Two cuts follow a source that was cut twice, so
             that the blocks are the source's pieces.
-        by_columns: result pieces are cut along columns, not rows.
+        across: into so many parts the k result pieces of a block cut its columns, and into k / across its
+            rows.
         streamed: weights are stored once and multicast; otherwise every row block has a replica in place.
         chunks: the inner block is worked off in so many parts, one after another.
         turned: the activations are the stationary operand and the columns of the weights stream past them;
@@ -53,7 +54,7 @@ class Grid:
     rows: tuple[int, ...]
     c: int
     k: int
-    by_columns: bool = False
+    across: int = 1
     streamed: bool = False
     chunks: int = 1
     turned: bool = False
@@ -146,13 +147,8 @@ def partial_layout(shape: Shape, grid: Grid) -> Layout:
 
 def result_layout(shape: Shape, grid: Grid) -> Layout:
     """Where the product ends: the pieces of each block on the k tiles that computed it."""
-    row: tuple[Level, ...] = grid.row_levels()
-    column: tuple[Level, ...] = (Level(grid.c, 1),)
-    piece = (Level(grid.k, grid.c),)
-    if grid.by_columns:
-        column += piece
-    else:
-        row += piece
+    row = (*grid.row_levels(), Level(grid.k // grid.across, grid.c * grid.across))
+    column = (Level(grid.c, 1), Level(grid.across, grid.c))
     rows = Axis(shape.m, grid.row_block, row)
     return shape.operand(rows, Axis(shape.n, MICRO, column), grid.tiles)
 

@@ -76,7 +76,7 @@ class Candidates:
     k: NDArray[np.int64]
     chunks: NDArray[np.int64]
     streamed: NDArray[np.bool_]
-    by_columns: NDArray[np.bool_]
+    across: NDArray[np.int64]
     cycles: NDArray[np.float64]
     bytes: NDArray[np.int64]
     kept: NDArray[np.int64]
@@ -96,7 +96,7 @@ class Candidates:
         grid = make_grid(self.source, int(self.r[i]), int(self.c[i]), int(self.k[i]))
         return replace(
             grid,
-            by_columns=bool(self.by_columns[i]),
+            across=int(self.across[i]),
             streamed=bool(self.streamed[i]),
             chunks=int(self.chunks[i]),
             turned=bool(self.turned[i]),
@@ -269,10 +269,10 @@ def candidates(query: Query, tiles: int) -> Candidates:
                 columns.append(_closed_form(query, r[which], c[which], k[which], chunks, streamed))
     if query.shape.element_bytes == 2 and not query.stored_once:
         columns.append(_turned_form(query, tiles))
-    r, c, k, chunk_counts, streams, by_columns, cycles, held, kept, turned = (
+    r, c, k, chunk_counts, streams, across, cycles, held, kept, turned = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
-    return Candidates(r, c, k, chunk_counts, streams, by_columns, cycles, held, kept, turned, query.source)
+    return Candidates(r, c, k, chunk_counts, streams, across, cycles, held, kept, turned, query.source)
 
 
 def _turned_form(query: Query, tiles: int) -> tuple[Any, ...]:
@@ -290,13 +290,12 @@ def _turned_form(query: Query, tiles: int) -> tuple[Any, ...]:
         for k in _cuts(k_groups)
         if r * c * k <= tiles
         and _is_fewest_even(n_groups, c)
-        and (not query.residual or n_groups // c >= k or m_groups // r >= k)
+        and (not query.residual or _fills(m_groups // r, n_groups // c, k))
     ]
     r, c, k = (np.array(column, dtype=np.int64) for column in zip(*triples, strict=True))
     panels, blocks, inner = ceil_div(m_groups, r), ceil_div(n_groups, c), ceil_div(k_groups, k)
-    by_columns = (n_groups // c >= k) | ((m_groups // r < k) & (blocks >= panels))
-    piece_blocks = np.where(by_columns, ceil_div(blocks, k), blocks)
-    piece_panels = np.where(by_columns, panels, ceil_div(panels, k))
+    across = _across(panels, blocks, k, (m_groups // r, n_groups // c) if query.residual else None)
+    piece_blocks, piece_panels = ceil_div(blocks, across), ceil_div(panels, k // across)
     words = panels * MICRO * inner * 8 // np.where(c % 2 == 0, 2, 1)
     cycles = cost.exchange(words, inner * np.maximum(c, 2)) + cost.gemm(blocks * MICRO, inner, panels)
     sums = cost.root("root_f16", piece_blocks * MICRO, piece_panels, k - 1)
@@ -309,7 +308,35 @@ def _turned_form(query: Query, tiles: int) -> tuple[Any, ...]:
     kept = blocks * inner * 512 * query.iterations
     held = kept + panels * inner * 512 + panels * blocks * 512 + 2 * piece_blocks * piece_panels * 512 * k
     ones = np.ones(len(r), dtype=np.int64)
-    return r, c, k, ones, ones == 0, by_columns, cycles, held.astype(np.int64), kept, ones == 1
+    return r, c, k, ones, ones == 0, across, cycles, held.astype(np.int64), kept, ones == 1
+
+
+def _fills(panels: int, blocks: int, k: int) -> bool:
+    """True if k roots can cut so many panels and blocks so that each has some."""
+    return any(k % across == 0 and panels >= k // across for across in range(1, min(blocks, k) + 1))
+
+
+def _across(
+    panels: NDArray[np.int64],
+    blocks: NDArray[np.int64],
+    k: NDArray[np.int64],
+    least: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
+) -> NDArray[np.int64]:
+    """The cut across the columns that leaves the smallest pieces to k roots; of equal ones that with the
+    longest pieces, which travel in the fewest fragments.
+
+    Args:
+        least: panels and blocks of the smallest block, if every root has to have some.
+    """
+    best, area = np.ones_like(k), np.full(len(k), np.iinfo(np.int64).max)
+    for across in range(1, int(k.max()) + 1):
+        left = ceil_div(blocks, across) * ceil_div(panels, np.maximum(k // across, 1))
+        allowed = k % across == 0
+        if least is not None:
+            allowed &= (least[1] >= across) & (least[0] >= k // across)
+        better = allowed & (left < area)
+        best, area = np.where(better, across, best), np.where(better, left, area)
+    return best
 
 
 def _cuts(blocks: int) -> list[int]:
@@ -395,7 +422,7 @@ def _closed_form(
         k,
         np.full(count, chunks, dtype=np.int64),
         np.full(count, streamed),
-        by_columns,
+        np.where(by_columns, k, 1),
         cycles,
         held.astype(np.int64),
         kept.astype(np.int64),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -146,45 +147,30 @@ def inspect_command(
     from tilewright.package.limits import MAX_FILE_BYTES
 
     data = read_file(file, limit=MAX_FILE_BYTES)
-    if source is not None and (data.startswith(ELF_MAGIC) or file.suffix in (".gp", ".twprof")):
-        raise UsageError("--source needs a package", where=str(file))
-    if data.startswith(AR_MAGICS):
-        if tile is not None or source is not None:
-            raise UsageError("this is an archive of objects, no package", where=str(file))
-        from .elf_report import describe_archive, show_archive
-
-        description = describe_archive(data, str(file))
-        if json:
-            print_json(description)
-        else:
-            show_archive(console(), description)
-        return
-    if data.startswith(ELF_MAGIC):
-        if tile is not None:
-            raise UsageError("--tile needs a package, this is an ELF file", where=str(file))
-        from .elf_report import describe_elf, show_elf
-
-        description = describe_elf(data, str(file))
-        if json:
-            print_json(description)
-        else:
-            show_elf(console(), description)
-        return
-    if file.suffix == ".gp":
-        from .elf_report import describe_gp, show_gp
-
-        description = describe_gp(data, str(file))
-        if json:
-            print_json(description)
-        else:
-            show_gp(console(), description)
-        return
-    if file.suffix == ".twprof" or _is_profile(data):
-        if tile is not None:
-            raise UsageError("--tile needs a package, this is a profile", where=str(file))
+    if tile is not None and source is not None:
+        raise UsageError("--tile and --source are two different views; name one")
+    kind = _kind(data, file)
+    for option, given in (("--tile", tile), ("--source", source)):
+        if given is not None and kind is not Kind.PACKAGE:
+            raise UsageError(f"{option} needs a package, this is {kind.value}", where=str(file))
+    if kind is Kind.PROFILE:
         from .profile import inspect_profile
 
         inspect_profile(data, str(file), json=json)
+        return
+    if kind is not Kind.PACKAGE:
+        from . import elf_report
+
+        describe, show = {
+            Kind.ARCHIVE: (elf_report.describe_archive, elf_report.show_archive),
+            Kind.ELF: (elf_report.describe_elf, elf_report.show_elf),
+            Kind.CODELETS: (elf_report.describe_gp, elf_report.show_gp),
+        }[kind]
+        description = describe(data, str(file))
+        if json:
+            print_json(description)
+        else:
+            show(console(), description)
         return
     from tilewright.package import read_package
     from tilewright.package.summary import summarize, summarize_tile
@@ -269,10 +255,29 @@ def save_array(path: Path, array: NDArray[generic]) -> None:
     write_whole(path, stream.getvalue())
 
 
-def _is_profile(data: bytes) -> bool:
+class Kind(Enum):
+    """What `inspect` can show, as messages call it."""
+
+    ARCHIVE = "an archive of objects"
+    ELF = "an ELF file"
+    CODELETS = "an archive of codelets"
+    PROFILE = "a profile"
+    PACKAGE = "a package"
+
+
+def _kind(data: bytes, file: Path) -> Kind:
+    """By the bytes where they tell, else by the name; a package if nothing else."""
     from tilewright.profiling.files import looks_like_profile
 
-    return looks_like_profile(data)
+    if data.startswith(AR_MAGICS):
+        return Kind.ARCHIVE
+    if data.startswith(ELF_MAGIC):
+        return Kind.ELF
+    if file.suffix == ".gp":
+        return Kind.CODELETS
+    if file.suffix == ".twprof" or looks_like_profile(data):
+        return Kind.PROFILE
+    return Kind.PACKAGE
 
 
 def array_files(options: Sequence[str], option: str) -> dict[str, Path]:

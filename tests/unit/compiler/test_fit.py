@@ -46,7 +46,8 @@ def test_bytes_cost_what_they_are_used_for() -> None:
     np.testing.assert_array_equal(price.of(np.array([10, 6]), np.array([4, 0])), [15.0, 3.0])
     prices = Prices(price, {"y": Price(1.0, 1.0)})
     assert (prices.of("x"), prices.of("y")) == (price, Price(1.0, 1.0))
-    assert prices and not Prices()
+    assert prices and not Prices() and not Prices(single={"y": Price()})
+    assert Prices(single={"y": Price(1.0)})
 
 
 def test_what_operations_work_with_in_turn_may_be_large_where_constants_must_not() -> None:

@@ -28,7 +28,8 @@ def test_every_byte(number_format: int, kind: Any) -> None:
 def test_every_half_rounds_like_the_type(number_format: int, kind: Any) -> None:
     """NANOO: overflow is NaN there and here. Without it overflow saturates."""
     values = HALVES.view(np.float16)
-    expected = values.astype(kind).view(np.uint8)
+    with np.errstate(invalid="ignore"):  # NaNs are among the values
+        expected = values.astype(kind).view(np.uint8)
     found = np.array([float8.round_float8(half_value(int(half)), number_format, NANOO, 0) for half in HALVES])
     np.testing.assert_array_equal(found & 0xFF, expected)
     assert np.all(found[np.abs(values) >= 61440] & OVERFLOW)

@@ -65,8 +65,12 @@ def test_inspect_shows_the_source_of_a_kernel(folder: Path) -> None:
     with pytest.raises(UsageError, match="this version has no kernel"):
         invoke("inspect", "p.ipuexe", "--source", "gemm")
     (folder / "k.o").write_bytes(assemble("nop").to_bytes())
-    with pytest.raises(UsageError, match="needs a package"):
-        invoke("inspect", "k.o", "--source", "gemm")
+    (folder / "k.gp").write_bytes(b"x")
+    for file, kind in (("k.o", "an ELF file"), ("k.gp", "an archive of codelets")):
+        with pytest.raises(UsageError, match=f"--source needs a package, this is {kind}"):
+            invoke("inspect", file, "--source", "gemm")
+    with pytest.raises(UsageError, match="two different views"):
+        invoke("inspect", "s.ipuexe", "--source", "add_f16", "--tile", "0")
 
 
 def test_run_writes_outputs(folder: Path) -> None:
@@ -169,6 +173,12 @@ def test_inspect_other_files(folder: Path) -> None:
         invoke("inspect", "elf")
     with pytest.raises(UsageError, match="--tile needs a package"):
         invoke("inspect", "elf", "--tile", "0")
+    Path("codelets.gp").write_bytes(b"x")
+    with pytest.raises(UsageError, match="--tile needs a package, this is an archive of codelets"):
+        invoke("inspect", "codelets.gp", "--tile", "0")
+    Path("archive").write_bytes(b"!<arch>\n")
+    with pytest.raises(UsageError, match="--tile needs a package, this is an archive of objects"):
+        invoke("inspect", "archive", "--tile", "0")
 
 
 def test_inspect_object_and_image(folder: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.ipu21.toolchain import AssemblyFaults, assemble
+from tilewright.ipu21.toolchain.scope import is_register
 
 pytestmark = pytest.mark.unit
 
@@ -167,3 +168,10 @@ def test_division_truncates_towards_zero(left: int, right: int) -> None:
     quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
     assert value(f"{left} / {right}") == quotient
     assert value(f"{left} % {right}") == left - right * quotient
+
+
+@pytest.mark.parametrize("name", ["$CWEI_16_0", "$CWEI_0_4", "$CWEI_99_9"])
+def test_a_weight_that_does_not_exist_is_no_register(name: str) -> None:
+    assert is_register("$CWEI_15_3") and not is_register(name)
+    with pytest.raises(AssemblyFaults, match="there is no register"):
+        value(name)

@@ -56,7 +56,7 @@ def plan_graph(
     """
     numerics = numerics or Numerics()
     check_supported(graph, set(HANDLERS), numerics)
-    planner = Planner(graph, tiles, prices or Prices(), numerics)
+    planner = Planner(graph, tiles, Prices() if prices is None else prices, numerics)
     planner.region(graph.body)
     for name, value in graph.outputs:
         planner.builder.plan.outputs[name] = planner.needed(value, planner.groups_as_held(value))

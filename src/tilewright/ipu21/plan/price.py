@@ -47,4 +47,4 @@ class Prices:
         return self.single.get(operation, self.general)
 
     def __bool__(self) -> bool:
-        return bool(self.general)
+        return bool(self.general) or any(self.single.values())

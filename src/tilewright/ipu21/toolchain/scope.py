@@ -21,7 +21,18 @@ _WEIGHT = re.compile(r"\$CWEI_(\d+)_(\d+)$")
 
 def is_register(name: str) -> bool:
     """Whether a name with `$` means a register of the machine, of any kind."""
-    return parse_register(name) is not None or csr_number(name) is not None or bool(_WEIGHT.match(name))
+    return any(find(name) is not None for find in (parse_register, csr_number, _weight))
+
+
+def _weight(name: str) -> int | None:
+    """The number of `$CWEI_unit_entry`; None for any other name and for weights that do not exist."""
+    found = _WEIGHT.match(name)
+    if found is None:
+        return None
+    try:
+        return weight_number(*map(int, found.groups()))
+    except ValueError:
+        return None
 
 
 class Scope:
@@ -61,12 +72,10 @@ class Scope:
         symbol = self._assembler.symbols.symbols.get(name)
         if symbol is not None:
             return self.name(name, offset)
-        number = csr_number(name)
-        if number is not None:
-            return number
-        weight = _WEIGHT.match(name)
-        if weight and int(weight.group(1)) < 16 and int(weight.group(2)) < 4:
-            return weight_number(int(weight.group(1)), int(weight.group(2)))
+        for find in (csr_number, _weight):
+            number = find(name)
+            if number is not None:
+                return number
         if parse_register(name) is not None:
             raise SourceFault(f"{name} is a register; a number is needed here", offset)
         known = [f"${item.name}" for item in CSRS] + list(ALIASES)

@@ -306,6 +306,13 @@ def test_what_is_too_much_in_some_section_needs_no_search() -> None:
     assert search(items, set(), 44, ENDLESS)[0] == offset_search.FOUND
 
 
+def test_when_all_has_been_tried_there_is_no_placement() -> None:
+    # They need an element each.
+    items = [(1, 0, 0), (16, 0, 0)]
+    assert search(items, {(0, 1)}, 33, ENDLESS) == (offset_search.FOUND, [32, 0])
+    assert search(items, {(0, 1)}, 32, ENDLESS)[0] == offset_search.NONE
+
+
 @pytest.mark.parametrize(
     ("items", "hard"),
     [

@@ -1,0 +1,122 @@
+"""What grids of a product are expected to take, counted by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tilewright.ipu21.plan import cost, matmul
+from tilewright.ipu21.plan.grids import Grid, Shape, partial_layout, result_layout
+from tilewright.ipu21.plan.layout import Source, spread
+from tilewright.ipu21.plan.movement import Load
+from tilewright.ipu21.plan.price import FREE
+
+pytestmark = pytest.mark.unit
+
+
+def query(m: int, k: int, n: int, source: Source | None = None, **changes: object) -> matmul.Query:
+    asked = matmul.Query(Shape(m, k, n), source, "root_f16", "root_f16", "", False, False, 1, False)
+    return replace(asked, **changes)  # type: ignore[arg-type]
+
+
+ON_FOUR = Grid((2,), 2, 1)
+"""Two tiles need the same 4 of 8 rows."""
+
+
+@pytest.mark.parametrize(
+    ("source", "load"),
+    [
+        # Stored in halves, in 4 panels each: the other half comes, the own one is copied.
+        (None, Load(2 * 4 * 8, 4, 4, 2 * 4)),
+        # A row on each of 8 tiles: the last two need 4 from others, the first two have one of theirs.
+        (Source(spread(8, 64, 8), 0, 64), Load(4 * 4 * 8, 4 * 4, 4, 4)),
+        # All on the first tile, which sends half of it to one tile and half to two.
+        (Source(spread(8, 64, 1), 0, 64), Load(8 * 4 * 8, 4, 4, 4 * 4)),
+    ],
+)
+def test_receiving_the_left_operand(source: Source | None, load: Load) -> None:
+    assert matmul._received(query(8, 64, 64, source), ON_FOUR) == cost.move(load)
+
+
+@pytest.mark.parametrize(
+    ("beside", "load"),
+    [
+        # 4 rows of the other's partial sums.
+        (None, Load(4 * 8, 1, 0, 0)),
+        # And the last 4 rows of the residual from as many tiles, or from the first tile, which sends the
+        # other 4 rows of its partial sums too.
+        (Source(spread(8, 16, 8), 0, 16), Load(2 * 4 * 8, 1 + 4, 1, 4)),
+        (Source(spread(8, 16, 1), 0, 16), Load(2 * 4 * 8, 1 + 1, 1, 4 * 4)),
+    ],
+)
+def test_bringing_partial_sums_and_a_residual(beside: Source | None, load: Load) -> None:
+    asked, grid = query(8, 64, 16, beside=beside), Grid((1,), 1, 2)
+    layouts = partial_layout(asked.shape, grid), result_layout(asked.shape, grid)
+    assert matmul._partials(asked, grid, *layouts) == cost.move(load)
+    # One that lies nobody knows where is expected to come at full speed.
+    unknown = replace(asked, beside=None, residual=True)
+    alone = cost.move(Load(4 * 8, 1, 0, 0))
+    assert matmul._partials(unknown, grid, *layouts) == alone + cost.SCHEDULE_LENGTH * 4 * 8
+
+
+def closed(asked: matmul.Query, r: int, c: int, k: int, chunks: int = 1) -> tuple[float, bool, int]:
+    """(cycles, whether pieces are cut along columns, bytes) of a grid whose weights lie in place."""
+    arrays = (np.array([value], dtype=np.int64) for value in (r, c, k))
+    form = matmul._closed_form(asked, *arrays, chunks, False)
+    return float(form[6][0]), bool(form[5][0]), int(form[7][0])
+
+
+@pytest.mark.parametrize(
+    ("c", "chunks", "words", "fragments"),
+    [
+        (1, 1, 0, 0),
+        # Of 8 rows in 4 panels; both tiles of a pair hear the same; a panel comes from 2 tiles at least.
+        (2, 1, 8 * 4 * 8 // 2, 4 * 2),
+        (3, 1, 8 * 4 * 8, 4 * 3),
+        (4, 1, 8 * 4 * 8 // 2, 4 * 4),
+        (1, 2, 8 * 4 * 8, 4 * 2),
+    ],
+)
+def test_closed_form_of_receiving(c: int, chunks: int, words: int, fragments: int) -> None:
+    cycles, _, _ = closed(query(8, 64, 192), 1, c, 1, chunks)
+    received = chunks * cost.exchange(words / chunks, fragments / chunks)
+    assert cycles == pytest.approx(received + chunks * cost.gemm(8, 4 // chunks, 12 // c))
+    # What is received takes room beside what is stored.
+    stored = 8 * 4 * 32 // c if c > 1 or chunks > 1 else 0
+    weights = 4 * 12 // c * 512
+    assert (
+        closed(query(8, 64, 192), 1, c, 1, chunks)[2] == weights + 8 * (4 // chunks + 12 // c) * 32 + stored
+    )
+
+
+@pytest.mark.parametrize(
+    ("r", "c", "k", "by_columns"),
+    # 8 rows and 4 panels: along columns where a root would have no row but would have a panel.
+    [
+        (1, 1, 4, False),
+        (2, 1, 4, False),
+        (4, 1, 4, True),
+        (4, 2, 4, False),
+        (4, 2, 2, False),
+        (8, 2, 2, True),
+    ],
+)
+def test_closed_form_of_pieces(r: int, c: int, k: int, by_columns: bool) -> None:
+    assert closed(query(8, 64, 64), r, c, k)[1] == by_columns
+
+
+@pytest.mark.parametrize(("c", "paired", "fragments"), [(1, 1, 2), (2, 2, 2), (3, 1, 3), (4, 2, 4)])
+def test_closed_form_of_turned_grids(c: int, paired: int, fragments: int) -> None:
+    r, columns, k, *_, cycles, _, _, _ = matmul._turned_form(query(32, 64, 192), 8)
+    (index,) = np.flatnonzero((r == 1) & (columns == c) & (k == 1))
+    # 2 panels of 16 rows, 4 panels of inner elements.
+    received = cost.exchange(2 * 16 * 4 * 8 // paired, 4 * fragments)
+    computed = cost.gemm(12 // c * 16, 4, 2) + cost.transpose(12 // c, 2)
+    assert cycles[index] == pytest.approx(received + computed)
+
+
+def test_a_ranking_of_more_than_there_are_has_all() -> None:
+    every = matmul.candidates(query(2, 16, 16), 1)
+    assert len(every.ranking(FREE, 1000)) == len(every.cycles)

@@ -11,8 +11,8 @@ from kernel_runs import image_of
 from tilewright.ipu21.isa import build
 from tilewright.ipu21.isa.meaning.registry import MEANINGS
 from tilewright.ipu21.kernels import KERNELS
-from tilewright.ipu21.kernels.kernel import Kernel
-from tilewright.ipu21.kernels.prologue import OPERATIONS, RETURN, Code, Reached, run_ahead
+from tilewright.ipu21.kernels.kernel import STACK_BYTES, Kernel
+from tilewright.ipu21.kernels.prologue import OPERATIONS, RETURN, STACK, Code, Reached, run_ahead
 from tilewright.ipu21.kernels.tail import Tail, tail_of
 from tilewright.ipu21.machine.timing import SUPERVISOR_LATENCY
 from tilewright.ipu21.simulator.single import STACK_TOP, prepare
@@ -145,15 +145,83 @@ def run_text(text: str, arguments: dict[int, int]) -> list[Reached]:
         "add $m0, $m10, 4",  # the return address is not known yet
         "get $m0, $TILE_ID",
         "put $INCOMING_MUX, $m2",
+        "put $CCCSLOAD, $m7",
         "call $m10, f",
+        "br $m2",  # not back to the caller
+        "brz $m7, f",
         "sync 2",
+        # Registers of the other kind are not known.
+        "or $a3, $azero, 5",
+        "ld32 $a3, $m4, $mzero, 1",
+        "st32 $a3, $m4, $mzero, 1",
+        # Where it goes depends on a register that nobody has set.
+        "ld32 $m9, $m7, $mzero, 0",
+        "ld32 $m9, $m4, $m7, 0",
+        "ld32 $m9, $m4, $mzero, $m7",
+        "st32 $m2, $m7, $mzero, 0",
+        "st32 $m7, $m4, $mzero, 1",  # what is stored does
+        "st32 $m2, $m5, $mzero, 0",  # between two words of the frame
+        "st32 $m2, $m6, $mzero, 0",  # a word further down than any kernel's frame
+        # Only a copy of the return address is known to be that.
+        "and $m9, $m10, 0",
+        "or $m9, $m10, 4",
+        "or $m9, $m10, $m0",
+        "or $m9, $m10, $m8",
+        "movnz $m7, $m2, $m3",
     ],
 )
 def test_what_needs_the_tile_is_not_executed(text: str) -> None:
-    (group,) = run_text(f"add $m3, $m2, 1\n{text}\nbr $m10", {2: 0x80000})
+    frames = f"add $m4, $m11, -16\nadd $m5, $m11, -10\nadd $m6, $m11, {-STACK_BYTES - 4}"
+    (group,) = run_text(
+        f"{frames}\nsetzi $m0, 0\nsetzi $m8, 0\nadd $m3, $m2, 1\n{text}\nbr $m10", {2: 0x80000}
+    )
     assert group.registers[3].tolist() == [0x80001]
-    assert group.stop is not None
-    assert group.cycles >= 1 and not group.frame
+    assert group.stop == 0x4C000 + 4 * 6
+    assert not group.frame and not group.return_words and not group.puts
+    assert group.returns == {RETURN}
+    assert group.registers.keys() == {0, 2, 3, 4, 5, 6, 8, STACK}
+
+
+def test_code_that_ends_is_followed_to_its_end() -> None:
+    (group,) = run_text("add $m3, $m2, 1", {2: 7})
+    assert group.stop == 0x4C000 + 4 and group.registers[3].tolist() == [8]
+
+
+@pytest.mark.parametrize("copy", ["mov $m4, $m10", "or $m4, $m10, $mzero", "or $m4, $m10, 0"])
+def test_the_return_address_may_be_copied_stored_and_loaded(copy: str) -> None:
+    (group,) = run_text(f"{copy}\nmov $m5, $m2\nsync 2", {2: 0})
+    assert group.returns == {4, RETURN} and group.registers[5].tolist() == [0]
+    through_frame = [
+        f"add $m11, $m11, {-STACK_BYTES}",
+        copy,
+        "st32 $m4, $m11, $mzero, 0",
+        "st32 $m2, $m11, $mzero, 1",
+        "ld32 $m6, $m11, $mzero, 0",
+        "ld32 $m4, $m11, $mzero, 1",
+    ]
+    (group,) = run_text("\n".join([*through_frame, "sync 2"]), {2: 5})
+    assert group.return_words == {-STACK_BYTES} and group.returns == {6, RETURN}
+    assert {offset: words.tolist() for offset, words in group.frame.items()} == {4 - STACK_BYTES: [5]}
+    assert group.registers[4].tolist() == [5]
+    (group,) = run_text("\n".join([*through_frame, "br $m6"]), {2: 5})
+    assert group.stop is None
+
+
+def test_calls_part_where_they_take_different_ways() -> None:
+    text = ["brnz $m2, .Lthere", "setzi $m3, 1", "sync 2", ".Lthere:", "setzi $m3, 2", "sync 2"]
+    parted = run_ahead(*linked("\n".join(text)), {2: np.array([0, 5, 0, 6])}, STACK_TOP)
+    found = {tuple(group.calls.tolist()): group.registers[3].tolist() for group in parted}
+    assert found == {(0, 2): [1, 1], (1, 3): [2, 2]}
+    for value, went in ((0, 1), (5, 2)):
+        (group,) = run_ahead(*linked("\n".join(text)), {2: np.array([value, value])}, STACK_TOP)
+        assert group.calls.tolist() == [0, 1] and group.registers[3].tolist() == [went, went]
+
+
+@pytest.mark.parametrize(("condition", "left"), [(0, 9), (4, 77)])
+def test_a_conditional_move_reads_what_it_may_leave(condition: int, left: int) -> None:
+    (group,) = run_text("setzi $m4, 9\nmovnz $m4, $m2, $m3\nsync 2", {2: condition, 3: 77})
+    assert group.registers[4].tolist() == [left]
+    assert group.cycles == SUPERVISOR_LATENCY + 1
 
 
 def test_an_endless_prologue_ends() -> None:

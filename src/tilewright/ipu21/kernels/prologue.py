@@ -306,8 +306,8 @@ class _Run:
 
 
 def reads(operand: Operand) -> bool:
-    """True unless the operand is only written."""
-    return "Src" in operand.name or not operand.name.startswith("mDst")
+    """True unless the operand is only written (`mSrcDst0` is both)."""
+    return not operand.name.startswith("mDst")
 
 
 def writes(operand: Operand) -> bool:

@@ -376,7 +376,6 @@ class Planner:
         begins = [index for index, step in enumerate(steps) if held.buffer in results(step)]
         if (
             held.column
-            or not old.layout.same_shards(new.layout)
             or old.layout != new.layout
             or not begins
             or any(held.buffer in [*results(step), *sources(step)] for step in plan.steps[:first])

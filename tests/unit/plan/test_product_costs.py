@@ -61,11 +61,11 @@ def test_bringing_partial_sums_and_a_residual(beside: Source | None, load: Load)
     assert matmul._partials(unknown, grid, *layouts) == alone + cost.SCHEDULE_LENGTH * 4 * 8
 
 
-def closed(asked: matmul.Query, r: int, c: int, k: int, chunks: int = 1) -> tuple[float, bool, int]:
-    """(cycles, whether pieces are cut along columns, bytes) of a grid whose weights lie in place."""
+def closed(asked: matmul.Query, r: int, c: int, k: int, chunks: int = 1) -> tuple[float, int, int]:
+    """(cycles, into how many parts pieces cut the columns, bytes) of a grid whose weights lie in place."""
     arrays = (np.array([value], dtype=np.int64) for value in (r, c, k))
     form = matmul._closed_form(asked, *arrays, chunks, False)
-    return float(form[6][0]), bool(form[5][0]), int(form[7][0])
+    return float(form[6][0]), int(form[5][0]), int(form[7][0])
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_closed_form_of_receiving(c: int, chunks: int, words: int, fragments: in
     ],
 )
 def test_closed_form_of_pieces(r: int, c: int, k: int, by_columns: bool) -> None:
-    assert closed(query(8, 64, 64), r, c, k)[1] == by_columns
+    assert closed(query(8, 64, 64), r, c, k)[1] == (k if by_columns else 1)
 
 
 @pytest.mark.parametrize(("c", "paired", "fragments"), [(1, 1, 2), (2, 2, 2), (3, 1, 3), (4, 2, 4)])

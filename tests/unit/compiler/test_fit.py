@@ -46,8 +46,6 @@ def test_bytes_cost_what_they_are_used_for() -> None:
     np.testing.assert_array_equal(price.of(np.array([10, 6]), np.array([4, 0])), [15.0, 3.0])
     prices = Prices(price, {"y": Price(1.0, 1.0)})
     assert (prices.of("x"), prices.of("y")) == (price, Price(1.0, 1.0))
-    assert prices and not Prices() and not Prices(single={"y": Price()})
-    assert Prices(single={"y": Price(1.0)})
 
 
 def test_what_operations_work_with_in_turn_may_be_large_where_constants_must_not() -> None:
@@ -125,4 +123,4 @@ def test_known_prices_are_taken_if_they_still_fit() -> None:
     known = Prices(Price(7.0, 1.0))
     assert fit.fit(graph, 4, (ELEMENT_BYTES,), Numerics(), known=known).prices is known
     large = two_products(1024, 256, 10)
-    assert fit.fit(large, 16, (ELEMENT_BYTES,), Numerics(), known=Prices()).prices.general
+    assert fit.fit(large, 16, (ELEMENT_BYTES,), Numerics(), known=Prices()).prices != Prices()

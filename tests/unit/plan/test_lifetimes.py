@@ -51,6 +51,10 @@ def test_what_is_loaded_and_what_leaves_live_to_the_end() -> None:
     assert found["b"] == (1, 1)
 
 
+def test_a_buffer_nobody_touches_ends_where_it_begins() -> None:
+    assert plan(makes("a"), b="value").lifetimes()["b"] == (1, 1)
+
+
 def test_a_buffer_nobody_touches_still_is_an_input() -> None:
     assert plan(makes("a"), x="input").lifetimes()["x"] == (-1, -1)
 

@@ -182,3 +182,23 @@ def test_gather_brings_every_other_partial_to_the_root(
                 for x in range(int(shard["column"]), int(shard["column"] + shard["columns"])):
                     expected = 10**6 * sender + 1000 * y + x
                     assert got[root][slot * size + index_of("a16", shard, y, x)] == expected
+
+
+def test_who_holds_a_part_does_not_hear_it_from_another() -> None:
+    """Of four tiles that want a row, two hold it: one sends it, to itself too, and the other one copies."""
+
+    def everywhere(tiles: int) -> Layout:
+        return Layout("a16", Axis(1), Axis(16, 16), tiles)
+
+    traffic = retile(everywhere(2), everywhere(4))
+    assert traffic.fragments["source"].tolist() == [0]
+    assert sorted(traffic.tiles.tolist()) == [0, 2, 3]
+    assert traffic.copies["tile"].tolist() == [1]
+
+
+def test_a_root_without_a_piece_hears_nothing() -> None:
+    partial = Layout("a16", Axis(2), Axis(32, 16), 4)
+    result = Layout("a16", Axis(2, 1, (Level(4, 1),)), Axis(32, 16), 4)
+    traffic = gather(partial, result, 4, 1)
+    assert sorted(traffic.tiles.tolist()) == [0] * 6 + [1] * 6
+    assert traffic.fragments["words"].tolist() == [8] * 12

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_movement import carry_out, fill, index_of, layouts
 
+from tilewright.errors import UnsupportedError
+from tilewright.ipu21.plan import rearrange as rearranging
 from tilewright.ipu21.plan.builder import Builder, traffic_of
 from tilewright.ipu21.plan.groups import Groups
-from tilewright.ipu21.plan.layout import spread
+from tilewright.ipu21.plan.layout import Axis, Layout, Level, spread
 from tilewright.ipu21.plan.rearrange import NOTHING, rearrange
 from tilewright.ipu21.plan.steps import Compute, Exchange, Held
 
@@ -95,3 +97,69 @@ def test_whole_records_travel_without_a_kernel() -> None:
     assert [type(step) for step in builder.plan.steps] == [Exchange]
     memory = carried_out(builder, {name: fill(layout, matrix)}, out)
     assert np.concatenate(memory).reshape(16, 16).tolist() == index.tolist()
+
+
+def reversed_columns(tiles: int, rows: int) -> tuple[Builder, str]:
+    """A builder that rearranges [rows, 16] from last column to first, and the buffer of the result."""
+    builder = Builder(tiles, 0.0)
+    name = builder.add("x", spread(rows, 16, tiles), "value", "x")
+    index = np.arange(16 * rows).reshape(rows, 16)[:, ::-1]
+    return builder, rearrange(builder, [Held(name, 0, 16)], index, spread(rows, 16, tiles), "y", "y")
+
+
+def test_what_a_table_cannot_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rearranging, "STAGED_ELEMENTS", 32)
+    reversed_columns(1, 2)
+    with pytest.raises(UnsupportedError, match=r"y: a tile would need 96 bytes of others.*at most 64 can be"):
+        reversed_columns(1, 3)
+
+
+def test_tiles_without_a_part_have_no_table_and_sources_without_a_use_no_move() -> None:
+    builder = Builder(2, 0.0)
+    names = [builder.add(name, spread(2, 16, 2), "value", name) for name in ("x", "unused")]
+    index = np.arange(16)[None, ::-1]
+    layout = spread(1, 16, 2)
+    wide = Layout(layout.order, Axis(1, 1, (Level(2, 1),)), layout.column, 2)
+    rearrange(builder, [Held(name, 0, 16) for name in names], index, wide, "y", "y")
+    (tables,) = builder.plan.tables.values()
+    assert list(tables) == [0]
+    fetch = builder.plan.steps[0]
+    assert isinstance(fetch, Exchange) and [move.source for move in fetch.moves] == ["x"]
+
+
+def test_nothing_but_zeros_needs_nobody() -> None:
+    builder = Builder(1, 0.0)
+    name = builder.add("x", spread(1, 16, 1), "value", "x")
+    out = rearrange(builder, [Held(name, 0, 16)], np.full((1, 16), -1), spread(1, 16, 1), "y", "y")
+    assert [type(step) for step in builder.plan.steps] == [Compute]
+    (data,) = carried_out(builder, {name: [np.arange(16)]}, out)
+    assert not data.any()
+
+
+RECORDS = np.arange(32).reshape(2, 16)
+
+
+def origin(**changed: tuple[int, int]) -> rearranging._Origin:
+    """Two records: of one source, on tiles 0 and 1, at the beginning; `changed` gives (element, value)."""
+    columns = {
+        "source": np.zeros(32, np.int64),
+        "tile": np.repeat([0, 1], 16),
+        "offset": np.tile(np.arange(16), 2),
+    }
+    for name, (element, value) in changed.items():
+        columns[name][element] = value
+    return rearranging._Origin(**columns)
+
+
+def test_records_are_kept_where_all_elements_stay_side_by_side() -> None:
+    keeps = rearranging._keeps_records
+    assert keeps(RECORDS, origin())
+    assert keeps(RECORDS[::-1], origin())
+    # The last element stands in for a padding that is -1: it would lie where the padding is.
+    assert not keeps(np.where(RECORDS == 31, -1, RECORDS), origin())
+    assert not keeps(RECORDS, origin(source=(5, 1)))
+    assert not keeps(RECORDS, origin(tile=(5, 3)))
+    assert not keeps(RECORDS, origin(offset=(5, 7)))
+    late = origin()
+    late.offset[16:] += 8
+    assert not keeps(RECORDS, late)

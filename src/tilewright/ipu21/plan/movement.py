@@ -178,7 +178,8 @@ def gather(partial: Layout, result: Layout, parts: int, stride: int, own: bool =
     for root_index in range(parts):
         senders = tiles if own else tiles[index != root_index]
         roots = senders + (root_index - index[senders]) * stride
-        keep = (result.shards[roots]["rows"] > 0) & (partial.shards[senders]["rows"] > 0)
+        # There may be fewer pieces than roots.
+        keep = result.shards[roots]["rows"] > 0
         senders, roots = senders[keep], roots[keep]
         held, piece = _boxes(partial, partial.shards[senders]), _boxes(result, result.shards[roots])
         pair, source_offset, offset, records = _spans(
@@ -260,12 +261,7 @@ def _spans(
     """
     length = inner_high - inner_low
     lines = outer_high - outer_low
-    whole = (
-        (length == held.pitch)
-        & (length == wanted.pitch)
-        & (inner_low == held.inner)
-        & (inner_low == wanted.inner)
-    )
+    whole = (length == held.pitch) & (length == wanted.pitch)
     pieces = np.where(whole, 1, lines)
     records = np.where(whole, length * lines, length)
     pair = np.repeat(np.arange(len(pieces)), pieces)

@@ -19,9 +19,6 @@ class Price:
     kept: float = 0.0
     working: float = 0.0
 
-    def __bool__(self) -> bool:
-        return self.kept > 0 or self.working > 0
-
     def of(self, held: Any, kept: Any) -> Any:
         """Cycles that `held` bytes are worth, `kept` of them from beginning to end; numbers or arrays."""
         return self.working * held + (self.kept - self.working) * kept
@@ -45,6 +42,3 @@ class Prices:
     def of(self, operation: str) -> Price:
         """What an operation pays."""
         return self.single.get(operation, self.general)
-
-    def __bool__(self) -> bool:
-        return bool(self.general) or any(self.single.values())

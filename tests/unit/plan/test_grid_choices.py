@@ -167,6 +167,29 @@ def test_turned_grids_of_products(m: int, k: int, n: int, tiles: int, residual: 
         assert cut == min(ways for ways, size in sizes.items() if size == least)
 
 
+@pytest.mark.parametrize("rows", [16, 40, 200])
+@pytest.mark.parametrize("residual", [False, True])
+def test_closed_forms_of_turned_grids_finish_where_their_stages_do(rows: int, residual: bool) -> None:
+    plain = query(rows, 128, 192, iterations=3, residual=residual)
+    finishing = {"finish": "root_f16_bias_tanh", "biased": True}
+    asked = replace(plain, **finishing, turned="" if residual else "root_f16_addend_tanh")
+    found, without = (matmul._turned_form(each, 48) for each in (asked, plain))
+    first = 0
+    columns = [found[index].tolist() for index in (0, 1, 2, 5)]
+    for r, c, k, across, more, kept in zip(
+        *columns, found[6] - without[6], found[8] - without[8], strict=True
+    ):
+        grid = Grid((r,), c, k, across=across, turned=True)
+        judged, base = matmul.judge(asked, grid), matmul.judge(plain, grid)
+        early = asked.before_turning(grid)
+        first += bool(early)
+        assert ("finish" in judged.cycles) == (not early)
+        assert more == pytest.approx(judged.total - base.total)
+        assert kept == judged.kept - base.kept == (judged.bytes - base.bytes)
+        assert bool(kept) == bool(early)
+    assert (first > 0) == (not residual)
+
+
 @pytest.mark.parametrize(
     ("c", "chunks", "anywhere", "in_place"),
     [(1, 1, False, False), (2, 1, True, True), (1, 2, True, True)],
@@ -179,6 +202,24 @@ def test_operands_that_must_be_received(c: int, chunks: int, anywhere: bool, in_
     assert matmul.must_receive(query(8, 64, 64, there), grid) == (chunks > 1)
     elsewhere = Source(spread(8, 64, 3), 0, 64)
     assert matmul.must_receive(query(8, 64, 64, elsewhere), grid)
+
+
+def test_turned_grids_take_the_place_of_few_others() -> None:
+    every = matmul.candidates(query(64, 256, 512), 64)
+    order = [grid for grid, _, _ in every.ranking(Price(), len(every.cycles))]
+    straight = [grid for grid in order if not grid.turned]
+    most = 0
+    for count in range(1, 40):
+        found = every.promising(Price(), count)
+        turned = sum(grid.turned for grid in order[: count + matmul.TURNED])
+        last = found[-1]
+        assert found == [
+            grid for grid in order[: order.index(last) + 1] if grid.turned or grid in straight[:count]
+        ]
+        assert sum(not grid.turned for grid in found) == count + min(matmul.TURNED - turned, 0)
+        assert sum(grid.turned for grid in found) == turned
+        most = max(most, turned)
+    assert most > matmul.TURNED
 
 
 def test_a_ranking_has_the_best_of_all() -> None:

@@ -52,13 +52,14 @@ def weight_matrix(use: WeightUse, constants: Mapping[str, NDArray[Any]]) -> Floa
         data = np.asarray(constants[name], np.float32)
         if use.broadcast:
             data = _broadcast(data, use)
-        height = 1 if use.stacked else rows
+        height = 1 if use.stacked or use.repeated else rows
         data = (
             data.reshape(use.iterations, -1, height)
             if use.transposed
             else data.reshape(use.iterations, height, -1)
         )
-        parts.append(data.transpose(0, 2, 1) if use.transposed else data)
+        data = data.transpose(0, 2, 1) if use.transposed else data
+        parts.append(np.repeat(data, rows, axis=1) if use.repeated else data)
     groups = use.column_groups or (None,) * len(parts)
     if use.stacked:
         matrix = pad(np.concatenate(parts, axis=1), groups[0], 2)

@@ -1,8 +1,8 @@
 """The `root_f16` family: what the root of a sum does to its piece.
 
-out = act(own + remote partials + bias) + residual. The sum is taken in float32 and rounded once; without an
-activation the residual belongs to the sum, behind an activation it is added in half precision. With
-`remote_count` 0 it is a pointwise operation. Activations:
+out = act(own + remote partials + bias) + residual, or act(own + remote partials + addend). The sum is taken
+in float32 and rounded once; without an activation the residual belongs to the sum, behind an activation it is
+added in half precision. With `remote_count` 0 it is a pointwise operation. Activations:
 
 * none;
 * tanh: x sigm(c1 x + c3 x^3), see `gelu`;
@@ -95,7 +95,7 @@ def reference(
         result = to_halves(total)
         if variant.activation != NONE:
             result = gated(result, *FACTORS[variant.activation])
-            if residual is not None:
+            if residual is not None and not variant.summed:
                 result = to_halves(result.astype(np.float64) + residual.astype(np.float64))
     return result
 
@@ -108,7 +108,7 @@ def way(arguments: Mapping[str, int]) -> dict[str, bool]:
 
 def contract(variant: Member, notes: str = "") -> Contract:
     """What a caller of a member of either root family must keep."""
-    alias = [("out", "own")] + ([("out", "residual")] if variant.residual else [])
+    alias = [("out", "own")] + ([("out", "residual")] if variant.residual and not variant.early else [])
     return Contract(
         operands=(
             Operand("out", "a16", "out"),

@@ -26,6 +26,7 @@ class Member:
     """One member of a root family.
 
     Attributes:
+        early: the residual is added before an activation, not behind it, and is called addend.
         family: its symbol without options.
         row_bytes: of 16 columns.
     """
@@ -33,18 +34,21 @@ class Member:
     bias: bool
     residual: bool
     activation: str
+    early: bool = False
     family: ClassVar[str]
     row_bytes: ClassVar[int]
 
     @property
     def symbol(self) -> str:
-        name = self.family + "_bias" * self.bias + "_residual" * self.residual
+        name = self.family + "_bias" * self.bias
+        if self.residual:
+            name += "_addend" if self.early else "_residual"
         return name if self.activation == NONE else f"{name}_{self.activation}"
 
     @property
     def summed(self) -> bool:
         """True if the residual joins the float32 sum."""
-        return self.residual and self.activation == NONE
+        return self.residual and (self.early or self.activation == NONE)
 
     @property
     def ways(self) -> tuple[str, ...]:

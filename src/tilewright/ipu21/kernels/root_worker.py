@@ -1,13 +1,13 @@
 """Assembly of the `root_f16` family: the workers.
 
 Workers share the piece as `grid` says. Per half row (8 columns) a worker adds own, remote partials, bias and,
-without an activation, the residual into the float32 accumulators by `f16v8acc` and takes the sums out by
+if it is `summed`, the residual into the float32 accumulators by `f16v8acc` and takes the sums out by
 `f16v2gina`, which leaves zeros. Loads are 16 bytes ("wide") where the supervisor finds own and remote
 interleaved and everything aligned to 16 bytes, and 8 bytes ("plain") elsewhere.
 
 The store of a half row's second word is one half row late. Until there is one, it writes the place of the
 first word and the pointer stays ($m11 = 0); where the residual might lie there unread, the late store is
-skipped instead.
+skipped instead. An addend does not lie there, and comes the way that remote partials come.
 
 Worker registers:
     $m0 own    $m1 remote    $m2 out    $m3 remote partials    $m4 to the next one    $m5 to the next row
@@ -53,7 +53,7 @@ class Variant(Member):
     @property
     def late(self) -> bool:
         """True if the late store costs no slot; False: it has one of its own and is skipped at first."""
-        return not self.residual and not (self.bias and self.activation == NONE)
+        return (self.early or not self.residual) and not (self.bias and self.activation == NONE)
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ VARIANTS = tuple(
     for bias in (False, True)
     for residual in (False, True)
     for activation in (NONE, TANH, EXACT)
-)
+) + tuple(Variant(False, True, activation, early=True) for activation in (TANH, EXACT))
 
 
 _GATE = (
@@ -111,11 +111,13 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
         lines.append(bundle("st64step $a6:7, $mzero, $m2+=, 3"))
     lines.append(f"{label}_first:")
     lines += load_lines(way, "$m0", step, accumulate if bias else "fnop")
-    if variant.summed:
+    entered = "fnop"
+    if variant.early:
+        lines += load_lines(PLAIN, "$m9", "3", accumulate)
+    elif variant.summed:
         lines += [bundle("ld64step $a4:5, $mzero, $m9+=, 1"), bundle("ld64step $a6:7, $mzero, $m9+=, 3")]
-    lines.append(
-        bundle(f"rpt $m3, {0 if way == WIDE else 1}", "f16v8acc $a4:7" if variant.summed else "fnop")
-    )
+        entered = "f16v8acc $a4:7"
+    lines.append(bundle(f"rpt $m3, {0 if way == WIDE else 1}", entered))
     lines += load_lines(way, "$m1", "$m4", accumulate)
     lines.append(bundle("add $m1, $m1, $m5", accumulate))
     main = [late, "setzi $m11, 3", "nop", "nop"] if variant.late else ["nop"] * 4
@@ -132,7 +134,7 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
     lines += [bundle("nop", "f16v2sigm $a0, $a0"), bundle("nop", "f16v2sigm $a1, $a1")]
     lines += [bundle("nop", "f16v4mul $a4:5, $a4:5, $a0:1")]
     last = "f16v4mul $a6:7, $a6:7, $a2:3"
-    if not residual:
+    if not residual or variant.early:
         lines += [bundle(store, "f16v2sigm $a2, $a2")]
         if not bias:
             return [*lines, bundle("nop", "f16v2sigm $a3, $a3"), bundle(again, last)]

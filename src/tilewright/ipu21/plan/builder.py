@@ -150,6 +150,8 @@ class Builder:
         name: str,
         role: Role,
         moves: Iterable[Move] = (),
+        kernel: str = "root_f16",
+        addend: str | None = None,
     ) -> str:
         """Add up float16 partial sums at the roots of their pieces; the buffer of the sums.
 
@@ -158,12 +160,13 @@ class Builder:
             cycles: of the root kernel.
             name, role: of the buffer.
             moves: what else comes with the partial sums.
+            kernel: of the roots; addend: buffer of what it adds.
         """
         gathered = self.add(f"{owner}.gathered", result, "scratch", owner, slots=parts - 1)
         out = self.add(name, result, role, owner)
         self.exchange(f"{owner}.partials", [Gather(partial, gathered, out, parts, stride), *moves])
-        operands = (out, partial, gathered, None, None)
-        self.call(f"{owner}.root", "root_f16", operands, cycles, {"remote": parts - 1})
+        operands = (out, partial, gathered, None, addend)
+        self.call(f"{owner}.root", kernel, operands, cycles, {"remote": parts - 1})
         return out
 
     def current(self, weights: str, owner: str) -> str:

@@ -161,3 +161,10 @@ def turned_layout(result: Layout) -> Layout:
 def bias_layout(result: Layout) -> Layout:
     """A row vector over the columns of a layout."""
     return Layout("row16", Axis(1), result.column, result.tiles, result.element_bytes)
+
+
+def addend_layout(result: Layout) -> Layout:
+    """A row vector over the columns of a result, as it is added to a panel that is not turned yet: for each
+    column a record that holds its element 16 times.
+    """
+    return Layout(result.order, result.column, Axis(MICRO), result.tiles, result.element_bytes)

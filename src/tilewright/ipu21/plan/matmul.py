@@ -15,6 +15,7 @@ from . import cost, normalise
 from .grids import (
     Grid,
     Shape,
+    addend_layout,
     left_layout,
     partial_layout,
     result_layout,
@@ -32,6 +33,8 @@ JUDGED = 8
 """How many grids are judged by their real traffic."""
 EXPECTED = 5
 """How many are, to tell what a product will take that is not planned yet."""
+TURNED = 4
+"""How many turned grids may be judged beside them: closed forms err differently about the two kinds."""
 CHUNKS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32)
 """Into how many parts the inner block may be cut."""
 ROW_CHOICES = 12
@@ -48,9 +51,11 @@ class Query:
         root: kernel that finishes the result where its partial sums meet.
         alone: the same where there is one sum, which starts from the bias.
         finish: the same for sums that are there already, bias included; empty if nothing is left to do.
+        turned: the same where transposed partial sums meet; empty if they cannot be finished there.
         pointwise: True if the root kernel has work even without partial sums.
         residual: True if a second matrix of the result's shape is brought to the roots.
         beside: where that matrix lies; None if that is not known.
+        biased: a row is added to the product.
         iterations: of the loop around it: so many sets of weights are kept.
         stored_once: the right operand is an input, which arrives on one tile only.
     """
@@ -65,6 +70,15 @@ class Query:
     iterations: int
     stored_once: bool
     beside: Source | None = None
+    turned: str = ""
+    biased: bool = False
+
+    def before_turning(self, grid: Grid) -> str:
+        """The kernel that finishes transposed sums where they meet; empty if that comes after turning, as
+        where roots have several panels: each would need the bias.
+        """
+        panels = ceil_div(ceil_div(self.shape.m, MICRO), grid.r)
+        return self.turned if grid.k > 1 and ceil_div(panels, grid.k // grid.across) == 1 else ""
 
 
 @dataclass(frozen=True)
@@ -91,6 +105,14 @@ class Candidates:
         keys = (self.turned, self.chunks, self.streamed, -self.c, -self.k, self.r * self.c * self.k, score)
         order = near[np.lexsort([key[near] for key in keys])]
         return [(self._grid(i), float(self.cycles[i]), int(self.bytes[i])) for i in order[:count]]
+
+    def promising(self, price: Price, count: int) -> list[Grid]:
+        """The grids that are worth judging: the best, among them `count` that are not turned unless too many
+        turned ones are better.
+        """
+        best = [grid for grid, _, _ in self.ranking(price, count + TURNED)]
+        straight = [grid for grid in best if not grid.turned]
+        return [grid for grid in best if grid.turned or grid in straight[:count]]
 
     def _grid(self, i: int) -> Grid:
         grid = make_grid(self.source, int(self.r[i]), int(self.c[i]), int(self.k[i]))
@@ -120,7 +142,7 @@ def choose(query: Query, tiles: int, price: Price, ahead: Ahead | None = None) -
         ahead: what follows; the best few are compared with that in view.
     """
     every = candidates(query, tiles)
-    judged = best_first((judge(query, grid) for grid, _, _ in every.ranking(price, JUDGED)), price)
+    judged = best_first((judge(query, grid) for grid in every.promising(price, JUDGED)), price)
     near, others = closest(judged, price)
     if len(near) == 1 or ahead is None:
         return judged
@@ -153,10 +175,8 @@ class Ahead:
 def _expected(query: Query, tiles: int, price: Price) -> float:
     """Cycles of a product by the best of the grids that are best if the left operand may lie anywhere, their
     rows cut as those of the source."""
-    anywhere = candidates(replace(query, source=None), tiles).ranking(price, EXPECTED)
-    grids = [
-        replace(grid, rows=make_grid(query.source, grid.r, grid.c, grid.k).rows) for grid, _, _ in anywhere
-    ]
+    anywhere = candidates(replace(query, source=None), tiles).promising(price, EXPECTED)
+    grids = [replace(grid, rows=make_grid(query.source, grid.r, grid.c, grid.k).rows) for grid in anywhere]
     return min(item.total for item in (judge(query, grid) for grid in grids))
 
 
@@ -213,11 +233,12 @@ def _judge_turned(query: Query, grid: Grid) -> Judged[Grid]:
     channels, inner = partial.row.largest(), left.column.largest() // MICRO
     stages["multiply"] = float(cost.gemm(channels, inner, partial.column.largest() // MICRO))
     rows, panels = pieces.row.largest(), pieces.column.largest() // MICRO
+    finished = query.before_turning(grid)
     if grid.k > 1:
         stages["partials"] = _partials(query, grid, partial, pieces)
-        stages["root"] = float(cost.root("root_f16", rows, panels, grid.k - 1))
+        stages["root"] = float(cost.root(finished or "root_f16", rows, panels, grid.k - 1))
     stages["turn"] = float(cost.transpose(rows // MICRO, panels))
-    if query.finish:
+    if query.finish and not finished:
         stages["finish"] = float(cost.root(query.finish, panels * MICRO, rows // MICRO, 0))
     return Judged(grid, stages, *held_bytes(query, grid))
 
@@ -250,6 +271,8 @@ def held_bytes(query: Query, grid: Grid) -> tuple[int, int]:
         panels = int(weight_layout(shape, grid, 0).bytes.max()) + (stored if query.iterations > 1 else 0)
     else:
         kept, panels = int(weight_layout(shape, grid).bytes.max()) * query.iterations, 0
+    if grid.turned and query.biased and query.before_turning(grid):
+        kept += int(addend_layout(result_layout(shape, grid)).bytes.max()) * query.iterations
     own = int(stored_left_layout(shape, grid).bytes.max()) if must_receive(query, grid) else 0
     return kept + panels + left + own + partial + gathered, kept
 
@@ -298,14 +321,19 @@ def _turned_form(query: Query, tiles: int) -> tuple[Any, ...]:
     piece_blocks, piece_panels = ceil_div(blocks, across), ceil_div(panels, k // across)
     words = panels * MICRO * inner * 8 // np.where(c % 2 == 0, 2, 1)
     cycles = cost.exchange(words, inner * np.maximum(c, 2)) + cost.gemm(blocks * MICRO, inner, panels)
-    sums = cost.root("root_f16", piece_blocks * MICRO, piece_panels, k - 1)
+    pieces = piece_blocks * MICRO, piece_panels, k - 1
+    sums = cost.root("root_f16", *pieces)
+    finished = (k > 1) & (piece_panels == 1) & bool(query.turned)
+    if query.turned:
+        sums = np.where(finished, cost.root(query.turned, *pieces), sums)
     moved = cost.exchange(
         (k - 1 + query.residual) * piece_blocks * piece_panels * 128, (k - 1) * piece_panels
     )
     cycles = cycles + np.where(k > 1, sums + moved, 0) + cost.transpose(piece_blocks, piece_panels)
     if query.finish:
-        cycles = cycles + cost.root(query.finish, piece_panels * MICRO, piece_blocks, 0)
-    kept = blocks * inner * 512 * query.iterations
+        finishing = cost.root(query.finish, piece_panels * MICRO, piece_blocks, 0)
+        cycles = cycles + np.where(finished, 0, finishing)
+    kept = (blocks * inner + finished * query.biased * piece_blocks) * 512 * query.iterations
     held = kept + panels * inner * 512 + panels * blocks * 512 + 2 * piece_blocks * piece_panels * 512 * k
     ones = np.ones(len(r), dtype=np.int64)
     return r, c, k, ones, ones == 0, across, cycles, held.astype(np.int64), kept, ones == 1

@@ -12,6 +12,7 @@ from . import cost, matmul
 from .grids import (
     Grid,
     Shape,
+    addend_layout,
     bias_layout,
     left_layout,
     partial_layout,
@@ -53,6 +54,16 @@ def root_kernel(product: Product, family: str, *, summed: bool) -> str:
         + ("_residual" if product.residual else "")
         + (f"_{product.activation}" if product.activation else "")
     )
+
+
+def _turned_kernel(product: Product) -> str:
+    """The root kernel that finishes transposed partial sums; empty if a residual comes later, which is not
+    transposed. The bias is a matrix there.
+    """
+    if product.residual:
+        return ""
+    bias = ("_addend" if product.activation else "_residual") if any(product.biases) else ""
+    return "root_f16" + bias + (f"_{product.activation}" if product.activation else "")
 
 
 def _finish_kernel(product: Product, family: str) -> str:
@@ -110,6 +121,8 @@ def _query(planner: Planner, product: Product, groups: Groups | None, parts: lis
         residual=product.residual is not None,
         iterations=planner.iterations_of(product.rights[0]),
         stored_once=not planner.is_constant(product.rights[0]),
+        turned=_turned_kernel(product),
+        biased=any(product.biases),
     )
 
 
@@ -182,25 +195,26 @@ class _Stages:
         stages = self.best.cycles
         builder.call(f"{name}.multiply", "gemm_f16", (partial, weights, left, None), stages["multiply"])
         residual, moves = self._residual(result)
-        summed = partial
+        summed, finished = partial, self.query.before_turning(grid)
         if grid.k > 1:
-            pieces, root = turned_layout(result), stages["root"]
             summed = builder.sum_partials(
                 name,
                 partial,
-                pieces,
+                turned_layout(result),
                 grid.k,
                 grid.c,
-                root,
+                stages["root"],
                 name=f"{name}.summed",
                 role="scratch",
                 moves=moves,
+                kernel=finished or "root_f16",
+                addend=self._bias(addend_layout(result), turned=True) if finished else None,
             )
         else:
             builder.exchange(f"{name}.residual", moves)
         out = builder.add(self._joined, result, "value", name)
         builder.call(f"{name}.turn", "transpose_f16", (out, summed), stages["turn"])
-        if self.query.finish:
+        if self.query.finish and not finished:
             finishing = (out, out, None, self._bias(bias_layout(result)), residual)
             builder.call(f"{name}.finish", self.query.finish, finishing, stages["finish"], {"remote": 0})
         return out
@@ -240,17 +254,20 @@ class _Stages:
         )
         return self.planner.builder.weight(right.name, use, layout, product.name)
 
-    def _bias(self, layout: Layout) -> str | None:
+    def _bias(self, layout: Layout, *, turned: bool = False) -> str | None:
+        """The buffer of all biases in a row, or each repeated in a column; None if there are none."""
         product = self.product
         if not any(product.biases):
             return None
         present = next(value for value in product.biases if value is not None)
         use = WeightUse(
             tuple(self.planner.constant(value) if value else "" for value in product.biases),
-            (1, sum(value.type.shape[-1] for value in product.results)),
+            (MICRO if turned else 1, sum(value.type.shape[-1] for value in product.results)),
+            repeated=turned,
             column_groups=tuple(part.groups for part in self.parts),
             widths=tuple(value.type.shape[-1] for value in product.results),
             iterations=self.planner.iterations_of(present),
+            turned=turned,
         )
         return self.planner.builder.weight(present.name, use, layout, product.name)
 

@@ -159,6 +159,7 @@ class WeightUse:
             zeros.
         shape: the matrix, [rows, columns], without padding of groups.
         stacked: every constant is one row.
+        repeated: every constant is one row, which stands in all rows.
         transposed: every constant is stored as [columns, rows].
         row_groups: the groups whose padding the rows have on the device.
         column_groups: the same for the columns of each constant; empty for none.
@@ -171,6 +172,7 @@ class WeightUse:
     constants: tuple[str, ...]
     shape: tuple[int, int]
     stacked: bool = False
+    repeated: bool = False
     transposed: bool = False
     row_groups: Groups | None = None
     column_groups: tuple[Groups | None, ...] = ()

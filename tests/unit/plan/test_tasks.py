@@ -10,7 +10,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.graph import Graph, Operation
-from tilewright.ipu21.plan.tasks import Product, Task, tasks_of
+from tilewright.ipu21.plan.tasks import Product, Task, is_row, tasks_of
 
 pytestmark = pytest.mark.unit
 
@@ -157,3 +157,19 @@ def test_weights_that_walk_through_iterations_are_not_joined_with_others() -> No
     assert found.count("product") == 1 and found.count("product bias") == 2
     same = [described(task) for task in tasks_of(region, constants, constants, set())]
     assert same.count("3 products bias") == 1
+
+
+def test_what_a_row_is() -> None:
+    assert is_row((8,), (4, 8)) and is_row((1, 8), (4, 8))
+    assert not is_row((), (4, 8)) and not is_row((1,), (4, 8)) and not is_row((4, 8), (4, 8))
+
+
+def test_a_product_has_a_left_operand_that_is_computed() -> None:
+    graph = traced(lambda x: tw.ops.matmul(W, x), x=(8, 8))
+    constants = {value.id for value, _ in graph.constants}
+    weights = constants | {value.id for value in graph.inputs}
+    assert [described(task) for task in tasks_of(graph.body, constants, weights, set())] == ["matmul"]
+
+
+def test_a_sum_with_more_axes_is_left_as_it_is() -> None:
+    assert names(lambda x: x @ W + ROW.reshape(1, 1, 8)) == ["product", "add"]

@@ -62,7 +62,7 @@ def lower_call(plan: Plan, step: Compute) -> Call:
                 scalar.check(int(used.min()))
                 scalar.check(int(used.max()))
             except UnsupportedError as error:
-                error.where = error.where or step.name
+                error.where = step.name
                 raise
     packed = dict(values)
     for low, high, shift in contract.packed:
@@ -287,7 +287,7 @@ def _fill(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     """Zeros behind the rows with data, in one panel."""
     x, panel = shapes[0], int(step.parameters["panel"])
     offset = (panel * x.padded_rows + x.rows) * RECORD_BYTES
-    active = x.there & (x.padded_rows > x.rows) & (x.panels > panel)
+    active = (x.padded_rows > x.rows) & (x.panels > panel)
     words = (x.padded_rows - x.rows) * (RECORD_BYTES // 8)
     return {"words": words, "low": 0, "high": 0}, {0: offset}, active
 

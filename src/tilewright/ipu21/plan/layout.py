@@ -247,7 +247,7 @@ class Layout:
         cuts = []
         for name, axis in (("rows", self.row), ("columns", self.column)):
             cut = [axis.segments, *axis.levels] if axis.segments else axis.levels
-            levels = " x ".join(str(level.parts) for level in cut if level)
+            levels = " x ".join(str(level.parts) for level in cut)
             cuts.append(f"{name} {axis.extent}" + (f" / {levels}" if levels else ""))
         return f"{self.order} [{', '.join(cuts)}] on {self.tiles} tiles"
 

@@ -134,8 +134,6 @@ def _extend(product: Product, user: Operation, value: Value, constants: set[int]
     if user.name != "add" or product.residual is not None or user.result.type.shape != value.type.shape:
         return None
     other = user.operands[1] if user.operands[0] is value else user.operands[0]
-    if other is value:
-        return None
     if other.id in constants:
         row = is_row(other.type.shape, value.type.shape)
         if row and product.biases == (None,) and not product.activation:
@@ -151,7 +149,7 @@ def _joined(tasks: list[Task], constants: set[int], iterated: set[int]) -> list[
 
     Their weights are stored together, and their biases: all walk through the iterations, or none.
     """
-    groups: dict[tuple[object, ...], list[int]] = {}
+    groups: dict[tuple[object, ...], list[tuple[int, Product]]] = {}
     for index, task in enumerate(tasks):
         if (
             isinstance(task, Product)
@@ -160,20 +158,18 @@ def _joined(tasks: list[Task], constants: set[int], iterated: set[int]) -> list[
         ):
             (right,), (bias,) = task.rights, task.biases
             walks = [value.id in iterated for value in (right, bias or right)]
-            groups.setdefault((task.left.id, task.activation, task.transposed, *walks), []).append(index)
+            key = (task.left.id, task.activation, task.transposed, *walks)
+            groups.setdefault(key, []).append((index, task))
     joined: dict[int, Product] = {}
     gone: set[int] = set()
     for members in groups.values():
-        if len(members) < 2:
-            continue
-        products = [tasks[index] for index in members]
-        first = products[0]
-        assert isinstance(first, Product)
-        joined[members[0]] = replace(
+        place, first = members[0]
+        products = [product for _, product in members]
+        joined[place] = replace(
             first,
-            results=tuple(value for p in products if isinstance(p, Product) for value in p.results),
-            rights=tuple(value for p in products if isinstance(p, Product) for value in p.rights),
-            biases=tuple(value for p in products if isinstance(p, Product) for value in p.biases),
+            results=tuple(value for product in products for value in product.results),
+            rights=tuple(value for product in products for value in product.rights),
+            biases=tuple(value for product in products for value in product.biases),
         )
-        gone.update(members[1:])
+        gone.update(index for index, _ in members[1:])
     return [joined.get(index, task) for index, task in enumerate(tasks) if index not in gone]

@@ -147,7 +147,7 @@ def materialise(planner: Planner, value: Value, view: View, groups: Groups | Non
 def spread_widely(rows: int, columns: int, tiles: int) -> Layout:
     """As `spread`, with columns cut too where the rows alone would leave most tiles idle."""
     groups = ceil_div(columns, MICRO)
-    across = max(1, min(groups, tiles // rows)) if rows < tiles else 1
+    across = min(groups, tiles // rows) if rows < tiles else 1
     if across == 1:
         return spread(rows, columns, tiles)
     return Layout(

@@ -1,0 +1,100 @@
+"""Which steps and buffers operations become, where a simpler plan would be wrong or slower."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.ipu21.plan.planner import plan_graph
+from tilewright.ipu21.plan.steps import Compute, Exchange, Plan
+
+pytestmark = pytest.mark.unit
+
+
+def plan_of(network: Any, shape: tuple[int, ...] = (4, 16), *, tiles: int = 1) -> Plan:
+    return plan_graph(tw.trace(network, x=tw.TensorType(shape)), tiles=tiles)
+
+
+def weight(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+def calls(plan: Plan) -> list[Compute]:
+    return [step for step in plan.steps if isinstance(step, Compute)]
+
+
+# --- products ---
+
+
+def test_joined_results_begin_with_records() -> None:
+    w, v = weight(16, 20), weight(16, 24)
+    plan = plan_of(lambda x: {"a": x @ w, "b": x @ v})
+    held = [plan.outputs[name] for name in "ab"]
+    assert held[0].buffer == held[1].buffer
+    assert [(part.column, part.columns) for part in held] == [(0, 32), (32, 32)]
+    # Alone it needs no padding between columns.
+    assert plan_of(lambda x: {"y": x @ w}).outputs["y"].columns == 20
+
+
+def test_a_bias_of_one_of_several_results_is_zeros_for_the_others() -> None:
+    w, v, row = weight(16, 16), weight(16, 32), weight(32)
+    plan = plan_of(lambda x: {"a": x @ w, "b": x @ v + row})
+    (bias,) = (use for use in plan.weights.values() if use.shape[0] == 1)
+    assert bias.constants[0] == "" and bias.constants[1] and bias.widths == (16, 32)
+
+
+def test_an_activation_behind_a_whole_sum_is_computed_in_place() -> None:
+    w = weight(16, 16)
+    plan = plan_of(lambda x: {"y": tw.ops.gelu(x @ w)})
+    multiply, root = calls(plan)
+    assert root.operands[0] == root.operands[1] == multiply.operands[0]
+    assert plan.outputs["y"].buffer == root.output
+
+
+# --- other operations ---
+
+
+def test_a_constant_row_is_kept_as_a_row() -> None:
+    row = weight(16)
+    plan = plan_of(lambda x: x + row)
+    (call,) = calls(plan)
+    assert call.kernel == "root_f16_bias"
+    assert [use.shape for use in plan.weights.values()] == [(1, 16)]
+    other = plan_of(lambda x: x + weight(4, 16))
+    assert [call.kernel for call in calls(other)] == ["root_f16_residual"]
+    assert [use.shape for use in other.weights.values()] == [(4, 16)]
+
+
+@pytest.mark.parametrize(("epsilon", "bound"), [(0.5, 0.5), (1e-12, 2.0**-15)])
+def test_lengths_are_bounded_as_asked_or_as_half_precision_can_tell(epsilon: float, bound: float) -> None:
+    plan = plan_of(lambda x: tw.ops.l2_normalize(x, epsilon=epsilon))
+    given = [call.parameters["epsilon"] for call in calls(plan) if "epsilon" in call.parameters]
+    assert given == [bound]
+
+
+# --- loops ---
+
+
+def test_an_iteration_that_leaves_its_value_in_place_moves_nothing() -> None:
+    walked, fixed = weight(3, 16, 16), weight(16, 16)
+    plan = plan_of(
+        lambda x: {"y": tw.ops.repeat(lambda y, w: tw.ops.gelu(y @ w) @ fixed, 3, x, {"w": walked})}
+    )
+    entry = plan.outputs["y"].buffer
+    (loop,) = plan.loops
+    assert [step.name for step in plan.steps if isinstance(step, Exchange)] == [f"{entry}.enter"]
+    inside = plan.steps[loop.first : loop.end]
+    assert len(inside) == 3 and isinstance(inside[-1], Compute) and inside[-1].written == (entry,)
+
+
+def test_products_with_weights_of_an_iteration_and_of_all_are_not_joined() -> None:
+    walked, fixed = weight(3, 16, 16), weight(16, 16)
+
+    def body(y: Any, w: Any) -> Any:
+        return tw.ops.gelu(y @ w) + tw.ops.gelu(y @ fixed)
+
+    plan = plan_of(lambda x: tw.ops.repeat(body, 3, x, {"w": walked}))
+    assert sorted((len(use.constants), use.iterations) for use in plan.weights.values()) == [(1, 1), (1, 3)]

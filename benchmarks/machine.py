@@ -12,7 +12,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from tilewright.ipu21.simulator.translate.native import LIGHT, Compiled, compile_module, without_cache
+from tilewright.ipu21.simulator.native_code import Loaded
+from tilewright.ipu21.simulator.translate.native import LIGHT, compile_module, without_cache
 
 LEAD = 0.004
 """Seconds until a common start."""
@@ -72,7 +73,7 @@ Operate = Callable[[str], str]
 """Emits an operation and returns the name of its result."""
 
 
-def _loop(chains: int, body: Callable[[Operate, list[str]], list[str]]) -> Compiled:
+def _loop(chains: int, body: Callable[[Operate, list[str]], list[str]]) -> Loaded:
     """A loop over so many vectors of eight doubles; `body` emits operations and gives their next values."""
     lines: list[str] = []
 
@@ -100,14 +101,14 @@ def _multiply_add(a: str, b: str, c: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _multiply_adds() -> Compiled:
+def _multiply_adds() -> Loaded:
     """Independent multiply-adds in registers."""
     return _loop(
         CHAINS, lambda op, values: [op(_multiply_add(value, _all(0.5), _all(0.5))) for value in values]
     )
 
 
-def _call(code: Compiled, rounds: int, weights: int = 0, inputs: int = 0) -> None:
+def _call(code: Loaded, rounds: int, weights: int = 0, inputs: int = 0) -> None:
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
     prototype(code.address("arithmetic"))(rounds, weights, inputs)
 
@@ -120,7 +121,7 @@ def arithmetic(index: int) -> None:
 ROWS = 4
 
 
-def _amp_sums() -> Compiled:
+def _amp_sums() -> Loaded:
     """The sums of four rows of AMPs: products of doubles, the accumulator, rounding to 24 bits."""
 
     def one(op: Operate, where: int) -> str:

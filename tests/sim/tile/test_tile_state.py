@@ -13,6 +13,7 @@ from tile_programs import DATA, WORKERS, image, run, tile_of
 
 from tilewright.errors import UsageError
 from tilewright.ipu21.isa import csrs
+from tilewright.ipu21.simulator import compile as compile_module
 from tilewright.ipu21.simulator.batch import run_tiles
 from tilewright.ipu21.simulator.compile import cache_root, engine, engine_digest
 from tilewright.ipu21.simulator.single import FunctionError, run_function
@@ -155,6 +156,26 @@ def test_a_cache_that_cannot_be_used_is_passed_over(tmp_path: Path) -> None:
         env=os.environ | {"XDG_CACHE_HOME": str(blocked)},
     )
     assert found.stdout.split() == ["ENDED", "False"]
+
+
+@pytest.mark.parametrize("damage", ["no object", "empty", "cut off", "one bit", "other name"])
+def test_a_damaged_engine_is_not_taken_from_the_cache(tmp_path: Path, damage: str) -> None:
+    engine()
+    kept = cache_root() / engine_digest()
+    data, name = (kept / "engine.o").read_bytes(), (kept / "complete").read_text()
+    (tmp_path / "complete").write_text("run" if damage == "other name" else name)
+    contents = {
+        "empty": b"",
+        "cut off": data[: len(data) // 2],
+        "other content": b"engine",
+        "other name": data,
+    }
+    if damage in contents:
+        (tmp_path / "engine.o").write_bytes(contents[damage])
+    assert compile_module._load(tmp_path) is None
+    (tmp_path / "engine.o").write_bytes(data)
+    (tmp_path / "complete").write_text(name)
+    assert compile_module._load(tmp_path) is not None
 
 
 def test_worker_runs_are_noted_when_wanted() -> None:

@@ -8,8 +8,8 @@ directory cannot be written, the engine is compiled for this process only.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
-import os
 import platform
 import sys
 import threading
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ..isa.meaning import arrays
 from .flat_linking import PREFIX, flat_linking
 from .generate import dispatch_source
 from .instruction_tables import MEANING_MODULES, instruction_tables
+from .native_code import Loaded, binding, keep, kept
 
 _MEANING_BASE = ("bits", "arrays", "registry", "address")
 _ENGINE = (
@@ -53,6 +55,7 @@ _OTHER_SOURCES = (
     "generate",
     "instruction_tables",
     "intrinsics",
+    "native_code",
     "state",
     "stops",
 )
@@ -85,6 +88,8 @@ def run_tiles(addresses, count, budget, assistance, argument, entries, reports):
     return count
 '''
 
+_ARGUMENTS = [ctypes.c_int64] * 7
+_PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *_ARGUMENTS)
 RunTiles = Callable[[int, int, int, int, int, int, int], int]
 
 
@@ -107,12 +112,10 @@ def _package_directory() -> Path:
     return Path(__file__).resolve().parent
 
 
+@lru_cache(maxsize=1)
 def engine_digest() -> str:
     """Digest of everything the native code depends on."""
-    import llvmlite
-    import llvmlite.binding
-    import numba
-
+    llvm = binding()
     digest = hashlib.sha256()
     simulator = _package_directory()
     ipu21 = simulator.parent
@@ -124,12 +127,12 @@ def engine_digest() -> str:
         digest.update(f"{path.relative_to(ipu21)} {len(data)}\n".encode())
         digest.update(data)
     facts = (
-        numba.__version__,
-        llvmlite.__version__,
+        version("numba"),
+        version("llvmlite"),
         sys.version,
         platform.machine(),
-        llvmlite.binding.get_host_cpu_name(),
-        llvmlite.binding.get_host_cpu_features().flatten(),
+        llvm.get_host_cpu_name(),
+        llvm.get_host_cpu_features().flatten(),
     )
     digest.update(repr(facts).encode())
     return digest.hexdigest()[:24]
@@ -243,50 +246,59 @@ def _callees() -> dict[str, Any]:
     return namespace
 
 
-def _entry(namespace: dict[str, Any], directory: Path | None) -> tuple[RunTiles, bool]:
-    """Compile or load the entry point, kept in `directory` if there is one; whether it was loaded."""
+def _compiled() -> tuple[bytes, str]:
+    """Object file of the engine, and the name of its entry point there."""
     numba: Any = import_module("numba")
-    config: Any = import_module("numba.core.config")
-    int64 = _types()[int]
-    # numba restores a cached function in the module it names; any importable one will do.
-    namespace["__name__"] = __name__
-    filename = str(directory / "entry.py") if directory else "<engine entry>"
-    exec(compile(ENTRY, filename, "exec"), namespace)
-    previous = config.CACHE_DIR
-    try:
-        if directory:
-            config.CACHE_DIR = str(directory)
-        cache = directory is not None
-        run_tiles = numba.njit(cache=cache, nogil=True, error_model="numpy")(namespace["run_tiles"])
-    finally:
-        config.CACHE_DIR = previous
-    run_tiles.compile(int64(*[int64] * 7))
-    return run_tiles, cache and sum(run_tiles.stats.cache_hits.values()) > 0
+    with flat_linking():
+        namespace = _callees()
+        namespace["__name__"] = __name__
+        exec(compile(ENTRY, "<engine entry>", "exec"), namespace)
+        int64 = _types()[int]
+        made = numba.njit(
+            int64(*[int64] * len(_ARGUMENTS)),
+            error_model="numpy",
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+        )(namespace["run_tiles"])
+    (entry,) = made.overloads.values()
+    return bytes(entry.library._get_compiled_object()), str(entry.fndesc.llvm_func_name)
+
+
+def _entry(code: Loaded, name: str) -> RunTiles:
+    """The entry point as a Python function; other threads go on while it runs.
+
+    numba's functions return what they compute by a pointer, and a status that is not 0 after an exception.
+    """
+    address = code.address(name)
+    if not address:
+        raise LookupError(name)
+    native = _PROTOTYPE(address)
+
+    def run_tiles(*arguments: int) -> int:
+        result, exception = ctypes.c_int64(), ctypes.c_void_p()
+        status = native(ctypes.addressof(result), ctypes.addressof(exception), *arguments)
+        assert status == 0, "the engine raises nothing"
+        return result.value
+
+    # Without this the code would be dropped.
+    run_tiles.code = code  # type: ignore[attr-defined]
+    return run_tiles
 
 
 def _load(directory: Path) -> Engine | None:
     """The engine from its cache directory, or None if it is not there whole."""
-    if not (directory / "complete").exists():
-        return None
-    # A cache written by another machine or damaged: compile again.
-    with suppress(Exception):
-        run_tiles, loaded = _entry({}, directory)
-        if loaded:
-            return Engine(run_tiles, True)
+    data = kept(directory / "engine.o")
+    if data is not None:
+        with suppress(OSError, UnicodeDecodeError, LookupError):
+            return Engine(_entry(Loaded(data), (directory / "complete").read_text()), True)
     return None
 
 
-def _prepare(directory: Path) -> bool:
-    """Make the cache directory with the entry source in it; False if that is not possible."""
-    entry = directory / "entry.py"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        # The file's time is part of what numba compares, so a file that is there stays as it is.
-        if not entry.exists() or entry.read_text() != ENTRY:
-            write_whole(entry, ENTRY.encode())
-    except (OSError, UsageError):
-        return False
-    return os.access(directory, os.W_OK)
+def _keep(directory: Path, data: bytes, name: str) -> None:
+    """Put the engine into its cache directory, if that is possible."""
+    keep(directory / "engine.o", data)
+    with suppress(OSError, UsageError):
+        write_whole(directory / "complete", name.encode())
 
 
 def is_kept() -> bool:
@@ -315,11 +327,7 @@ def _engine() -> Engine:
     loaded = _load(directory) if directory else None
     if loaded is not None:
         return loaded
-    if directory and not _prepare(directory):
-        directory = None
-    with flat_linking():
-        run_tiles, _ = _entry(_callees(), directory)
+    data, name = _compiled()
     if directory:
-        with suppress(OSError):
-            (directory / "complete").write_text("")
-    return Engine(run_tiles, False)
+        _keep(directory, data, name)
+    return Engine(_entry(Loaded(data), name), False)

@@ -7,29 +7,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ....errors import UsageError
-from ....files import write_whole
 from ....user_cache import cache_area
 from ..compile import engine_digest
+from ..native_code import Loaded, binding, keep, kept
 
 LIGHT, FULL = "light", "full"
 """Optimisation: `sroa` and `simplifycfg` only, or everything."""
 
 _LOCK = threading.Lock()
 _CACHING = True
-
-
-@lru_cache(maxsize=1)
-def binding() -> Any:
-    """llvmlite's binding, ready for this CPU."""
-    llvm = import_module("llvmlite.binding")
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm
 
 
 @lru_cache(maxsize=1)
@@ -77,17 +66,6 @@ def without_cache() -> Iterator[None]:
         _CACHING = before
 
 
-class Compiled:
-    """Native code in memory; it stays as long as this object."""
-
-    def __init__(self, engine: Any, keep: Any) -> None:
-        self._engine = engine
-        self._keep = keep
-
-    def address(self, name: str) -> int:
-        return int(self._engine.get_function_address(name))
-
-
 def _object_code(source: str, optimise: str) -> bytes:
     llvm = binding()
     machine = target_machine()
@@ -106,7 +84,7 @@ def _object_code(source: str, optimise: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-def compile_module(key: str, source: Callable[[], str], optimise: str) -> tuple[Compiled, bool]:
+def compile_module(key: str, source: Callable[[], str], optimise: str) -> tuple[Loaded, bool]:
     """Native code of a module, and whether it came from the cache.
 
     Args:
@@ -114,32 +92,14 @@ def compile_module(key: str, source: Callable[[], str], optimise: str) -> tuple[
         source: makes the LLVM text; only called if the object is not cached.
         optimise: LIGHT or FULL.
     """
-    llvm = binding()
     directory = _directory() if _CACHING else None
     path = directory / f"{key}.o" if directory else None
-    data: bytes | None = None
-    if path is not None:
-        with suppress(OSError):
-            data = path.read_bytes()
+    data = kept(path) if path else None
     cached = data is not None
     with _LOCK:
         if data is None:
             data = _object_code(source(), optimise)
             if path is not None:
                 # Where nothing can be kept, the code serves this process only.
-                with suppress(OSError, UsageError):
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write_whole(path, data)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine_for_jit())
-        file = llvm.ObjectFileRef.from_data(data)
-        engine.add_object_file(file)
-        engine.finalize_object()
-    return Compiled(engine, file), cached
-
-
-def target_machine_for_jit() -> Any:
-    """A fresh machine: an execution engine takes its machine over."""
-    llvm = binding()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), jit=True
-    )
+                keep(path, data)
+        return Loaded(data), cached

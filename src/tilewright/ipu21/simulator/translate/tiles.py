@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...machine.memory import TILE_BASE
 from .. import state as at
 from ..batch import run_states, run_tiles
+from ..native_code import binding
 from ..stop_table import Stops
 from ..tile import Tile
 from ..tiles import CompiledTiles
@@ -21,7 +22,7 @@ from . import scratch as sc
 from .emit import changes_control, module_source
 from .half_tables import DOUBLES_TABLE, fill_tables, table_of_doubles
 from .library import RUNTIME, library_source, wrapper_name
-from .native import FULL, LIGHT, binding, compile_module, native_halves
+from .native import FULL, LIGHT, compile_module, native_halves
 from .program import TooLarge, program
 from .reasons import NAMES
 from .sources import symbol

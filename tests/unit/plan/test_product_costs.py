@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,3 +122,79 @@ def test_closed_form_of_turned_grids(c: int, paired: int, fragments: int) -> Non
 def test_a_ranking_of_more_than_there_are_has_all() -> None:
     every = matmul.candidates(query(2, 16, 16), 1)
     assert len(every.ranking(FREE, 1000)) == len(every.cycles)
+
+
+EXTENTS = [1, 2, 3, 4, 6]
+
+
+def cuts(panels: int, blocks: int, k: int) -> list[int]:
+    """Into how many parts k roots can cut the columns so that each has some."""
+    return [
+        across for across in range(1, k + 1) if k % across == 0 and across <= blocks and k // across <= panels
+    ]
+
+
+@pytest.mark.parametrize("k", range(1, 13))
+def test_roots_that_all_can_have_some(k: int) -> None:
+    for panels in EXTENTS:
+        for blocks in EXTENTS:
+            assert matmul._fills(panels, blocks, k) == bool(cuts(panels, blocks, k))
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_roots_take_pieces_that_are_small_and_long(residual: bool) -> None:
+    cases = [
+        (panels, blocks, k)
+        for panels in EXTENTS
+        for blocks in EXTENTS
+        for k in EXTENTS
+        if not residual or cuts(panels, blocks, k)
+    ]
+    expected = []
+    for panels, blocks, k in cases:
+        allowed = cuts(panels, blocks, k) if residual else cuts(k, k, k)
+        expected.append(min(allowed, key=lambda cut: -(-blocks // cut) * -(-panels * cut // k)))
+    columns = tuple(np.array(column, dtype=np.int64) for column in zip(*cases, strict=True))
+    with np.errstate(all="raise"):
+        found = matmul._across(*columns, columns[:2] if residual else None)
+    assert found.tolist() == expected
+
+
+def test_turned_grids_that_can_be_best() -> None:
+    def choices(asked: matmul.Query, tiles: int = 64) -> list[set[int]]:
+        return [set(column.tolist()) for column in matmul._turned_form(asked, tiles)[:3]]
+
+    # Of 6 blocks of columns 5 parts leave as many as 3; 4 do too, but pairs share what they hear.
+    assert choices(query(16, 16, 96)) == [{1}, {1, 2, 3, 4, 6}, {1}]
+    assert choices(query(16, 16, 96), 3) == [{1}, {1, 2, 3}, {1}]
+    # With one block and a residual there is one root.
+    assert choices(query(16, 64, 16)) == [{1}, {1}, {1, 2, 4}]
+    assert choices(query(16, 64, 16, residual=True)) == [{1}, {1}, {1}]
+
+
+def test_sums_are_finished_where_they_meet_if_a_root_has_one_panel() -> None:
+    plain = query(64, 64, 64, finish="root_f16_bias_tanh")
+    r, c, k, _, _, across, cycles, *_ = matmul._turned_form(plain, 64)
+    _, _, _, _, _, _, early, *_ = matmul._turned_form(replace(plain, turned="root_f16_addend_tanh"), 64)
+    kinds = set()
+    for place, parts in enumerate(k.tolist()):
+        panels = -(-(4 // int(r[place])) // (parts // int(across[place])))
+        blocks = -(-(4 // int(c[place])) // int(across[place]))
+        saved = 0.0
+        if parts > 1 and panels == 1:
+            saved = cost.root("root_f16", 16 * blocks, 1, parts - 1)
+            saved += cost.root("root_f16_bias_tanh", 16, blocks, 0)
+            saved -= cost.root("root_f16_addend_tanh", 16 * blocks, 1, parts - 1)
+        assert cycles[place] - early[place] == pytest.approx(saved)
+        kinds.add((parts > 1, panels == 1))
+    assert kinds == {(False, False), (False, True), (True, False), (True, True)}
+
+
+def test_grids_worth_judging() -> None:
+    turned = [False, True, False, True, True, False, True]
+    ranked = [(SimpleNamespace(turned=kind, place=place), 0.0, 0) for place, kind in enumerate(turned)]
+    every: Any = SimpleNamespace(ranking=lambda price, count: ranked[:count])
+    assert matmul.TURNED == 4
+    assert [grid.place for grid in matmul.Candidates.promising(every, FREE, 1)] == [0, 1, 3, 4]
+    assert [grid.place for grid in matmul.Candidates.promising(every, FREE, 2)] == [0, 1, 2, 3, 4]
+    assert [grid.place for grid in matmul.Candidates.promising(every, FREE, 3)] == list(range(7))

@@ -132,14 +132,18 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
     store = "st64step $a4:5, $mzero, $m2+=, 1"
     again = f"brnzdec $m6, {label}_row"
     lines += [bundle("nop", "f16v2sigm $a0, $a0"), bundle("nop", "f16v2sigm $a1, $a1")]
-    lines += [bundle("nop", "f16v4mul $a4:5, $a4:5, $a0:1")]
-    last = "f16v4mul $a6:7, $a6:7, $a2:3"
+    first, last = "f16v4mul $a4:5, $a4:5, $a0:1", "f16v4mul $a6:7, $a6:7, $a2:3"
     if not residual or variant.early:
-        lines += [bundle(store, "f16v2sigm $a2, $a2")]
-        if not bias:
-            return [*lines, bundle("nop", "f16v2sigm $a3, $a3"), bundle(again, last)]
-        lines += [bundle(bias_loads[0], "f16v2sigm $a3, $a3"), bundle(bias_loads[1], last)]
-        return [*lines, bundle(again)]
+        # The first word, once stored, leaves its registers to the second word's gate, and that to the bias.
+        loads = bias_loads if bias else ["nop", "nop"]
+        return [
+            *lines,
+            bundle(loads[0], first),
+            bundle(store, "f16v2sigm $a4, $a2"),
+            bundle(loads[1], "f16v2sigm $a5, $a3"),
+            bundle(again, "f16v4mul $a6:7, $a6:7, $a4:5"),
+        ]
+    lines.append(bundle("nop", first))
     lines += [
         bundle("ld64step $a0:1, $mzero, $m9+=, 1", "f16v2sigm $a2, $a2"),
         bundle("nop", "f16v2sigm $a3, $a3"),

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.graph import Value
+from tilewright.ipu21.plan import product
 from tilewright.ipu21.plan.planner import plan_graph
 from tilewright.ipu21.plan.steps import Compute, Exchange, Plan
+from tilewright.ipu21.plan.tasks import Product
 
 pytestmark = pytest.mark.unit
 
@@ -52,6 +55,25 @@ def test_an_activation_behind_a_whole_sum_is_computed_in_place() -> None:
     multiply, root = calls(plan)
     assert root.operands[0] == root.operands[1] == multiply.operands[0]
     assert plan.outputs["y"].buffer == root.output
+
+
+@pytest.mark.parametrize(
+    ("bias", "activation", "residual", "kernel"),
+    [
+        (False, "", False, "root_f16"),
+        (True, "", False, "root_f16_residual"),
+        (True, "tanh", False, "root_f16_addend_tanh"),
+        (False, "exact", False, "root_f16_exact"),
+        # A residual is not transposed.
+        (True, "tanh", True, ""),
+    ],
+)
+def test_what_finishes_transposed_sums(bias: bool, activation: str, residual: bool, kernel: str) -> None:
+    value = Value(1, tw.TensorType((16, 16)), "v")
+    task = Product(
+        (value,), value, (value,), (value if bias else None,), activation, value if residual else None
+    )
+    assert product._turned_kernel(task) == kernel
 
 
 # --- other operations ---

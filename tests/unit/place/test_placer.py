@@ -104,6 +104,12 @@ def test_nothing_else_crosses_the_border(size: int, interleaved: bool, prefers: 
     assert placed["w"].address >= REGION1_BASE or placed["w"].end <= REGION1_BASE
 
 
+def test_nothing_crosses_the_border_for_what_may_lie_below_it() -> None:
+    requests = [Request("w", 300_000, False, -1, 7), Request("below", 5_000, False, -1, 7), *BORDER_WISHES]
+    placed = place(requests, START)
+    assert placed["below"].address < REGION1_BASE <= placed["w"].address
+
+
 def test_nothing_crosses_the_border_where_that_leaves_less_room() -> None:
     a = Request("a", REGION1_BASE - START + 32, False, 0, 1)
     must = Request("must", 8 * 32_768, True, 0, 1)

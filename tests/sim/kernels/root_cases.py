@@ -103,7 +103,7 @@ def check_races(member: Member) -> None:
 
 def check_over(member: Member, over: str) -> None:
     """The result takes the place of an operand."""
-    if over == "residual" and (member.early or not member.residual):
+    if over == "residual" and not member.residual:
         return
     for rows, panels, count in ((7, 1, 2), (4, 5, 0), (1, 2, 1)):
         case = Case(member, rows, panels, count, WIDE | {"out": WIDE[over]}, spare=0)

@@ -273,6 +273,7 @@ def test_contracts_say_which_places_are_slow(symbol: str) -> None:
 def test_an_operand_may_be_another_one_only_where_that_is_said(symbol: str) -> None:
     contract, far = KERNELS[symbol].contract, home(symbol)
     scalars = scalars_of(symbol, MANY)
+    assert {name for pair in contract.may_alias for name in pair} <= far.keys()
     for output in (operand.name for operand in contract.operands if operand.role == "out"):
         for name in far:
             if name == output:

@@ -108,7 +108,7 @@ def way(arguments: Mapping[str, int]) -> dict[str, bool]:
 
 def contract(variant: Member, notes: str = "") -> Contract:
     """What a caller of a member of either root family must keep."""
-    alias = [("out", "own")] + ([("out", "residual")] if variant.residual and not variant.early else [])
+    alias = [("out", "own")] + ([("out", "residual")] if variant.residual else [])
     return Contract(
         operands=(
             Operand("out", "a16", "out"),

@@ -11,6 +11,7 @@ import tilewright as tw
 from tilewright import TensorType, ops
 from tilewright.graph import Graph
 from tilewright.ipu21.compile import plan_for_ipu21
+from tilewright.ipu21.emit.lines import Line, last_issue
 from tilewright.ipu21.emit.moving import move_lines, reset_lines
 from tilewright.ipu21.emit.prepared import Moving, Prepared, PreparedCalls
 from tilewright.ipu21.emit.step_code import ClassProgram
@@ -108,6 +109,43 @@ def test_words_move_and_come_back(count: int, step: int) -> None:
             assert memory[area + word.offset] == (word.first + iteration * word.step) & 0xFFFFFFFF
         _execute(move_lines(moving, area), memory)
     assert len(memory) == count
+
+
+def _moves(moving: list[Moving]) -> list[Line]:
+    """The code that moves words on, once it has proved right."""
+    memory: dict[int, int] = {}
+    area = 0x5D000
+    _execute(reset_lines(moving, area), memory)
+    lines = move_lines(moving, area)
+    for iteration in range(4):
+        found = {word.offset: memory[area + word.offset] for word in moving}
+        assert found == {word.offset: (word.first + iteration * word.step) & 0xFFFFFFFF for word in moving}
+        _execute(lines, memory)
+    return lines
+
+
+def test_words_that_keep_their_distance_follow_from_one() -> None:
+    # The base; six words of two values: one loaded and moved on, one derived from it, all stored.
+    values = [0x90000, 0x90010] * 3
+    assert len(_moves([Moving(40 * at, value, 64) for at, value in enumerate(values)])) == 1 + 1 + 1 + 1 + 6
+    # As far as an instruction adds.
+    for distance, lines in ((0x7FFF, 1 + 1 + 1 + 1 + 2), (0x8000, 1 + 2 * 3)):
+        assert len(_moves([Moving(0, 0x80000, 64), Moving(4, 0x80000 + distance, 64)])) == lines
+    # Others have a step of their own, which may need a register.
+    assert len(_moves([Moving(0, 0x80000, 64), Moving(4, 0x80000, 32)])) == 1 + 2 * 3
+    assert len(_moves([Moving(0, 0x80000, 0x9000), Moving(4, 0x80000, 0xA000)])) == 1 + 2 * 4
+
+
+def test_moving_words_of_many_families_waits_for_little() -> None:
+    random = np.random.default_rng(5)
+    moving = [
+        Moving(
+            4 * at, 0x80000 + int(random.integers(16)) * 0x1804, int(random.choice([16, 32, 0x9000, 0x11000]))
+        )
+        for at in range(90)
+    ]
+    lines = _moves(moving)
+    assert last_issue(lines) <= 1.25 * len(lines) < 3 * 90
 
 
 def test_words_beyond_the_reach_of_one_register() -> None:

@@ -30,7 +30,7 @@ def spans_of(sizes: list[int]) -> list[Span]:
     return spans
 
 
-@pytest.mark.parametrize("sizes", [[1], [5], [6], [24, 24, 24], [28, 28], [3, 50, 1, 1, 7, 9, 2], [700]])
+@pytest.mark.parametrize("sizes", [[], [1], [5], [6], [24, 24, 24], [28, 28], [3, 50, 1, 1, 7, 9, 2], [700]])
 def test_copies_and_cycles(sizes: list[int]) -> None:
     spans = spans_of(sizes)
     workers = shared_out(spans)

@@ -79,7 +79,7 @@ def cycles(workers: Sequence[Sequence[Span]]) -> int:
 def expected(count: int, words: int) -> int:
     """The same for `count` spans of `words` words, about."""
     share = ceil_div(count * words, WORKER_SLOTS)
-    spans = ceil_div(share, words) + (count > 1 and WORKER_SLOTS % count != 0)
+    spans = ceil_div(share, words) + (WORKER_SLOTS % count != 0)
     return _cycles(_slots(spans, share))
 
 

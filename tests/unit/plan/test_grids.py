@@ -19,11 +19,13 @@ def problems(draw: st.DrawFn) -> tuple[Shape, Grid]:
     shape = Shape(draw(st.integers(1, 60)), draw(st.integers(1, 200)), draw(st.integers(1, 200)))
     k_groups, n_groups = -(-shape.k // 16), -(-shape.n // 16)
     k = draw(st.integers(1, min(k_groups, 4)))
+    across = draw(st.sampled_from([part for part in range(1, k + 1) if k % part == 0]))
     grid = Grid(
-        (draw(st.integers(1, min(shape.m, 6))),),
+        (*draw(st.sampled_from([(), (2,)])), draw(st.integers(1, min(shape.m, 6)))),
         draw(st.integers(1, min(n_groups, 5))),
         k,
-        across=draw(st.sampled_from([part for part in range(1, k + 1) if k % part == 0])),
+        across=across,
+        within=draw(st.sampled_from([1, k // across])),
         streamed=draw(st.booleans()),
         chunks=draw(st.integers(1, -(-k_groups // k))),
     )

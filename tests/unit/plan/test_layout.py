@@ -54,6 +54,26 @@ def test_second_level_nests_in_first(extent: int, p: int, q: int) -> None:
     assert (fine + fine_length <= coarse + coarse_length).all()
 
 
+@given(extent=st.integers(1, 400), block=st.sampled_from([1, 16]), o=parts, p=parts, w=parts)
+def test_parts_of_whole_pieces_are_made_of_them(extent: int, block: int, o: int, p: int, w: int) -> None:
+    tiles = np.arange(o * p * w)
+    outer = Level(o, p * w)
+    coarse = Axis(extent, block, (outer, Level(p, w, within=w)))
+    start, length, allocated = coarse.resolve(tiles)
+    pieces = [
+        column.reshape(-1, w) for column in Axis(extent, block, (outer, Level(p * w, 1))).resolve(tiles)
+    ]
+    for index in range(w):
+        assert (length.reshape(-1, w)[:, index] == pieces[1].sum(axis=1)).all()
+        assert (allocated.reshape(-1, w)[:, index] == pieces[2].sum(axis=1)).all()
+        held = pieces[1][:, 0] > 0
+        assert (start.reshape(-1, w)[held, index] == pieces[0][held, 0]).all()
+    assert coarse.largest() == allocated.max()
+    assert (coarse.smallest() == 0) == (length.min() == 0)
+    if extent % block == 0:
+        assert coarse.smallest() * block == length.min()
+
+
 @given(rows=st.integers(1, 90), columns=st.integers(1, 90), r=parts, c=parts, k=parts)
 def test_a_grid_without_replicas_partitions_the_matrix(
     rows: int, columns: int, r: int, c: int, k: int

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from tilewright.ipu21.plan import matmul
 from tilewright.ipu21.plan.grids import Grid, Shape, result_layout
 from tilewright.ipu21.plan.layout import Source, spread
 from tilewright.ipu21.plan.matmul import Query, judge
+from tilewright.ipu21.plan.price import FREE
 
 pytestmark = pytest.mark.unit
 
@@ -40,3 +42,42 @@ def test_a_matrix_elsewhere_costs_its_words_and_its_copies() -> None:
 def test_columns_of_a_wider_matrix_are_brought_too() -> None:
     wide = result_layout(replace(SHAPE, n=768), GRID)
     assert partials(Source(wide, 384, SHAPE.n)) > partials(None, residual=False)
+
+
+LONG = Shape(1024, 384, 384)
+THROUGH = Source(result_layout(LONG, Grid((15,), 8, 12)), 0, LONG.n)
+"""What a residual lies like that has come through a grid of 15 row blocks."""
+
+
+def asked(beside: Source | None) -> Query:
+    return replace(query(beside), shape=LONG, alone="root_f16_residual")
+
+
+def test_row_blocks_of_whole_pieces_of_a_residual_leave_it_where_it_is() -> None:
+    grid = Grid((30,), 8, 6)
+    followed = matmul._beside(asked(THROUGH), grid)
+    assert followed == replace(grid, rows=(15, 2), within=6)
+    assert not THROUGH.lies_in(result_layout(LONG, grid)) and THROUGH.lies_in(result_layout(LONG, followed))
+    one, other = judge(asked(THROUGH), grid).cycles, judge(asked(THROUGH), followed).cycles
+    assert other["partials"] == judge(replace(asked(None), residual=False), followed).cycles["partials"]
+    assert other["partials"] < one["partials"] - 200
+    chosen = [item.grid for item in matmul.choose(asked(THROUGH), 1472, FREE)]
+    assert followed in chosen and grid in chosen and chosen.index(followed) < chosen.index(grid)
+
+
+@pytest.mark.parametrize(
+    ("beside", "grid"),
+    [
+        (None, Grid((30,), 8, 6)),
+        (THROUGH, Grid((30,), 8, 6, turned=True)),
+        (THROUGH, Grid((15, 2), 8, 6)),
+        # As many row blocks, more that are not made of its own, other pieces, other columns.
+        (THROUGH, Grid((15,), 8, 12)),
+        (THROUGH, Grid((36,), 8, 5)),
+        (THROUGH, Grid((30,), 8, 4)),
+        (THROUGH, Grid((30,), 4, 6)),
+        (Source(spread(LONG.m, LONG.n, 1), 0, LONG.n), Grid((30,), 8, 6)),
+    ],
+)
+def test_other_grids_do_not_follow_a_residual(beside: Source | None, grid: Grid) -> None:
+    assert matmul._beside(asked(beside), grid) is None

@@ -11,7 +11,7 @@ rows per tile long, as the matrix unit needs them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...arithmetic import ceil_div
 from .layout import MICRO, Axis, Layout, Level
@@ -45,6 +45,8 @@ class Grid:
             that the blocks are the source's pieces.
         across: into so many parts the k result pieces of a block cut its columns, and into k / across its
             rows.
+        within: the last cut of the rows is into blocks of so many pieces of a finer one, which are the result
+            pieces; 1 or k / across.
         streamed: weights are stored once and multicast; otherwise every row block has a replica in place.
         chunks: the inner block is worked off in so many parts, one after another.
         turned: the activations are the stationary operand and the columns of the weights stream past them;
@@ -55,6 +57,7 @@ class Grid:
     c: int
     k: int
     across: int = 1
+    within: int = 1
     streamed: bool = False
     chunks: int = 1
     turned: bool = False
@@ -74,6 +77,7 @@ class Grid:
         for parts in self.rows:
             stride //= parts
             levels.append(Level(parts, stride))
+        levels[-1] = replace(levels[-1], within=self.within)
         return tuple(levels)
 
     def describe(self) -> str:
@@ -147,7 +151,11 @@ def partial_layout(shape: Shape, grid: Grid) -> Layout:
 
 def result_layout(shape: Shape, grid: Grid) -> Layout:
     """Where the product ends: the pieces of each block on the k tiles that computed it."""
-    row = (*grid.row_levels(), Level(grid.k // grid.across, grid.c * grid.across))
+    *outer, last = grid.row_levels()
+    piece = Level(grid.k // grid.across, grid.c * grid.across)
+    # Blocks of whole pieces of a finer cut: that cut.
+    inner = (last, piece) if grid.within == 1 else (replace(piece, parts=last.parts * piece.parts),)
+    row = (*outer, *inner)
     column = (Level(grid.c, 1), Level(grid.across, grid.c))
     rows = Axis(shape.m, grid.row_block, row)
     return shape.operand(rows, Axis(shape.n, MICRO, column), grid.tiles)

@@ -80,12 +80,17 @@ statistics of a row)."""
 class Level:
     """One cut of an axis: into `parts`; tile t holds part `(t // stride) % parts`, or part `index` on every
     tile if that is given (a window that all tiles see at one time), or part `first + t // stride` if that is
-    given (parts worked off in turns; there may be none left for some tiles)."""
+    given (parts worked off in turns; there may be none left for some tiles).
+
+    Attributes:
+        within: every part is so many consecutive ones of the cut into `within` times as many.
+    """
 
     parts: int
     stride: int
     index: int | None = None
     first: int | None = None
+    within: int = 1
 
     def part_of(self, tiles: NDArray[np.int64]) -> NDArray[np.int64]:
         """The part each tile holds."""
@@ -133,15 +138,17 @@ class Axis:
         """(start, logical length, allocated length) in elements for each tile.
 
         Blocks are dealt as evenly as possible: with b blocks over p parts, part j starts at block
-        j*(b div p) + min(j, b mod p) and the first b mod p parts get one more.
+        j*(b div p) + min(j, b mod p) and the first b mod p parts get one more; a level with w parts in each
+        of its own takes them from part w*j on.
         """
         start = np.zeros(len(tiles), dtype=np.int64)
         length = np.full(len(tiles), ceil_div(self.segment, self.block), dtype=np.int64)
         for level in self.levels:
-            j = level.part_of(tiles)
-            short, long = length // level.parts, length % level.parts
-            start = start + j * short + np.minimum(j, long)
-            length = short + (j < long)
+            j = level.within * level.part_of(tiles)
+            short, long = np.divmod(length, level.within * level.parts)
+            begin = j * short + np.minimum(j, long)
+            j = j + level.within
+            start, length = start + begin, j * short + np.minimum(j, long) - begin
         begin = start * self.block
         end = np.minimum(begin + length * self.block, self.segment)
         logical = np.maximum(end - begin, 0)
@@ -160,14 +167,16 @@ class Axis:
         """Allocated length of the largest part, in elements."""
         blocks = ceil_div(self.segment, self.block)
         for level in self.levels:
-            blocks = ceil_div(blocks, level.parts)
+            short, long = divmod(blocks, level.within * level.parts)
+            blocks = level.within * short + min(level.within, long)
         return blocks * self.block
 
     def smallest(self) -> int:
         """Blocks of the smallest part; 0 if some part is empty."""
         blocks = ceil_div(self.segment, self.block)
         for level in self.levels:
-            blocks //= level.parts
+            short, long = divmod(blocks, level.within * level.parts)
+            blocks = level.within * short + max(long - level.within * (level.parts - 1), 0)
         return blocks
 
 

@@ -142,12 +142,29 @@ def choose(query: Query, tiles: int, price: Price, ahead: Ahead | None = None) -
         ahead: what follows; the best few are compared with that in view.
     """
     every = candidates(query, tiles)
-    judged = best_first((judge(query, grid) for grid in every.promising(price, JUDGED)), price)
+    grids = every.promising(price, JUDGED)
+    grids += [grid for grid in (_beside(query, grid) for grid in grids) if grid]
+    judged = best_first((judge(query, grid) for grid in grids), price)
     near, others = closest(judged, price)
     if len(near) == 1 or ahead is None:
         return judged
     compared = [replace(item, ahead=ahead.cycles(query, item.grid, tiles, price)) for item in near]
     return (*best_first(compared, price), *others)
+
+
+def _beside(query: Query, grid: Grid) -> Grid | None:
+    """The grid with its row blocks made of whole pieces of the residual, if its own pieces then are those: a
+    residual that has come through a grid with fewer row blocks is there already.
+    """
+    if query.beside is None or grid.turned or len(grid.rows) > 1:
+        return None
+    levels = query.beside.layout.row.levels
+    blocks, pieces = levels[0].parts if levels else 1, query.beside.layout.row.parts
+    down = grid.k // grid.across
+    if blocks == 1 or grid.r % blocks or grid.r == blocks or grid.r * down != pieces:
+        return None
+    changed = replace(grid, rows=(blocks, grid.r // blocks), within=down)
+    return changed if query.beside.lies_in(result_layout(query.shape, changed)) else None
 
 
 @dataclass(frozen=True)

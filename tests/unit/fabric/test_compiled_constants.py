@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.ipu21.fabric import encoding, items, placement, sequence, writes
+from tilewright.ipu21.fabric import encoding, greedy, items, messages, placement, sequence, writes
 from tilewright.ipu21.machine import topology
 
 pytestmark = pytest.mark.unit
@@ -21,6 +21,8 @@ def test_copies_equal_their_originals() -> None:
     assert topology.RECEIVE_GUARD == writes._GUARD
     assert topology.MUX_TO_POINTER_BASE == writes._STORE
     assert topology.MUX_NEUTRAL == writes._NEUTRAL
+    assert messages._SWITCH == writes._SWITCH
+    assert placement.NEVER == greedy._UNKNOWN
     columns = (sequence.KIND, sequence.EVENTS, sequence.ADDRESS, sequence.CONTROL)
     copies = (encoding._OP_KIND, encoding._OP_EVENTS, encoding._OP_ADDRESS, encoding._OP_CONTROL)
     assert columns == copies

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from tilewright.ipu21.fabric import routes
 from tilewright.ipu21.fabric.execute import execute
 from tilewright.ipu21.fabric.gangs import ganged
+from tilewright.ipu21.fabric.greedy import _UNKNOWN, _Tables
 from tilewright.ipu21.fabric.joining import shared
 from tilewright.ipu21.fabric.messages import cut, route_times, spans_of
 from tilewright.ipu21.fabric.pairing import pairs, widened
+from tilewright.ipu21.fabric.placement import NEVER, _next
 from tilewright.ipu21.fabric.routes import place_parity
 from tilewright.ipu21.fabric.schedule import schedule
 from tilewright.ipu21.fabric.verify import verify
@@ -114,6 +116,67 @@ def test_receivers_on_both_sides_of_a_sender_need_no_pauses() -> None:
     assert verify(result.rows, {}, *phase) == []
     assert result.messages.wide.any()
     assert result.horizon <= 1.3 * result.bound
+
+
+def gathered(rows: int, columns: int, words: int, blocks: int, inner: int) -> Phase:
+    """Pieces of an operand, two on each tile of a grid, to the tiles of another grid that want them."""
+    ids = topology.to_physical(np.arange(rows * columns))
+    groups, ids = ids.reshape(blocks, inner, -1), ids.reshape(rows, columns)
+    builder = PhaseBuilder()
+    for i, j in np.ndindex(rows, columns):
+        wanted = groups[i * blocks // rows, j * inner // columns].tolist()
+        for piece in range(2):
+            builder.add(int(ids[i, j]), OPERAND + 4 * words * piece, words, wanted, gap=2)
+    return builder.build()
+
+
+@pytest.mark.parametrize(("shape", "ratio"), [((12, 24, 24, 3, 6), 1.05), ((20, 24, 28, 2, 6), 1.05)])
+def test_a_queue_goes_on_with_what_need_not_wait(shape: tuple[int, ...], ratio: float) -> None:
+    phase = gathered(*shape)
+    result = schedule(*phase)
+    assert verify(result.rows, {}, *phase) == []
+    assert result.horizon <= ratio * result.bound
+
+
+def test_of_the_candidates_that_arrive_first_the_most_pressing_is_tried_first() -> None:
+    least, pressing = np.array([5, 3, 3, 3, NEVER]), np.array([9, 1, 2, 2, 9])
+    assert _next(least, pressing, 5) == 2
+    assert _next(least, pressing, 2) == 1
+    assert _next(np.full(3, NEVER), pressing, 3) == -1
+
+
+def test_queues_keep_all_parts_and_layers_share_no_receiver() -> None:
+    spans = shared(spans_of(*two_operands(3, 6, 40, 20)))
+    messages = cut(widened(spans, pairs(spans)))
+    parts = ganged(messages, stairs=False)
+    assert parts is not None
+    assert parts.queues[0] == 0 and parts.queues[-1] == len(parts.message)
+    size = np.diff(parts.queues)
+    layer = np.repeat(np.repeat(parts.layers, size), np.diff(parts.offsets))
+    queue = np.repeat(np.repeat(np.arange(len(size)), size), np.diff(parts.offsets))
+    known = np.unique(np.stack([layer, messages.tile[parts.receiver], queue]), axis=1)
+    assert len(np.unique(known[:2], axis=1).T) == len(known.T)
+    # Rows have more tiles than columns, so they come first.
+    widest = np.bincount(np.unique(np.stack([queue, messages.tile[parts.receiver]]), axis=1)[0])
+    assert widest[parts.layers == 0].min() >= widest[parts.layers == 1].max()
+    turns = parts.by_turns()
+    assert sorted(turns.receiver.tolist()) == sorted(parts.receiver.tolist())
+    assert np.array_equal(messages.owner[turns.receiver], np.repeat(turns.message, np.diff(turns.offsets)))
+    first = set(parts.message[parts.queues[:-1][parts.layers == 0]].tolist())
+    assert set(turns.message[: int((parts.layers == 0).sum())].tolist()) == first
+
+
+def test_a_placement_is_given_up_when_it_is_no_shorter_or_takes_too_long() -> None:
+    phase = gathered(12, 24, 24, 3, 6)
+    spans = shared(spans_of(*phase))
+    messages = cut(widened(spans, pairs(spans)))
+    parts = ganged(messages, stairs=False, ways=True)
+    assert parts is not None
+    tables = _Tables(messages, schedule(*phase).bound, None)
+    leaves, horizon, effort = tables._chosen(parts, True, _UNKNOWN)
+    assert horizon < 1000 and (leaves >= 0).all() and effort > 0
+    assert tables._chosen(parts, True, horizon)[1] >= _UNKNOWN
+    assert tables._chosen(parts, True, horizon + 1)[1] == horizon
 
 
 def test_a_gang_of_which_some_only_listen_has_no_staircase() -> None:

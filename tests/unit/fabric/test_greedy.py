@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.ipu21.fabric.greedy import _hopeful
+from tilewright.ipu21.fabric.greedy import _NEAR, _STALE, _hopeful
 
 NOTHING = np.zeros(0, dtype=np.int64)
 
@@ -21,5 +21,12 @@ NOTHING = np.zeros(0, dtype=np.int64)
     ],
 )
 def test_no_more_are_tried_when_the_first_two_are_much_longer(lengths: list[int], tried: int) -> None:
-    placements = iter([(NOTHING, length) for length in lengths])
-    assert [horizon for _, horizon in _hopeful(placements, 100)] == lengths[:tried]
+    placements = iter([(NOTHING, length, 0) for length in lengths])
+    assert [horizon for _, horizon, _ in _hopeful(placements, 100, 10)] == lengths[:tried]
+
+
+@pytest.mark.parametrize(("bound", "tried"), [(round(100 / _NEAR), _STALE + 1), (50, 3 * _STALE)])
+def test_no_more_are_tried_when_many_are_no_better_and_the_bound_is_near(bound: int, tried: int) -> None:
+    lengths = [99] + [100] * (3 * _STALE - 1)
+    placements = iter([(NOTHING, length, 0) for length in lengths])
+    assert len(list(_hopeful(placements, 100, bound))) == tried

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from tilewright.ipu21.fabric.execute import execute
 from tilewright.ipu21.fabric.items import FORMAT, MUX, MUXPAIR, POINTER
+from tilewright.ipu21.fabric.messages import cut, spans_of
+from tilewright.ipu21.fabric.pairing import pairs, widened
 from tilewright.ipu21.fabric.parse import parse_row
-from tilewright.ipu21.fabric.schedule import schedule
+from tilewright.ipu21.fabric.placement import LENT, _starts_at
+from tilewright.ipu21.fabric.schedule import _rows, schedule
 from tilewright.ipu21.fabric.verify import verify
 from tilewright.ipu21.machine import topology
 
@@ -74,20 +77,76 @@ def test_format_stays_between_messages_of_one_direction_only() -> None:
     assert verify(result.rows, dict.fromkeys(result.rows, ROW_ADDRESS), *phase) == []
     formats = writes(result.rows[66], FORMAT)
     assert ways == [topology.EAST, topology.WEST]
-    assert sorted(value for _, value in formats) == [0, 0, 1, 2]
-    assert formats[2][0] >= formats[1][0] + 2
+    assert formats[-1][1] == 0
+    assert sorted(value for _, value in formats[:-1]) == [topology.EAST, topology.WEST]
+    # Both tiles of the pair hear 64 items from either way, so the switch comes behind the last of the first.
+    assert formats[1][0] >= formats[0][0] + 2 + 64
+
+
+@pytest.mark.parametrize(("early", "moves"), [(0, 2), (1, 1), (2, 0), (-1, 0)])
+def test_the_format_is_switched_back_beside_the_beginnings_of_sends(early: int, moves: int) -> None:
+    """After a tile's last window there is time for it: it need not be at one event."""
+    builder = PhaseBuilder()
+    builder.add(0, SOURCE_BASE, 128, [64, 66])
+    builder.add(64, SOURCE_BASE, 20, [128])
+    phase = builder.build()
+    spans = spans_of(*phase)
+    messages = cut(widened(spans, pairs(spans)))
+    alone = _rows(messages, np.array([31, 1000]), 0)
+    back = writes(alone.rows[64], FORMAT)[-1][0]
+    result = _rows(messages, np.array([31, back - early]), 0)
+    assert verify(result.rows, {}, *phase) == []
+    assert writes(result.rows[64], FORMAT)[-1] == (back + moves, 0)
+    assert result.length(64) == max(back + moves + 7, back - early + 20)
+
+
+def test_a_lent_lane_leaves_its_tile_free_to_write_registers() -> None:
+    sends = np.array([[9, 10, 0], [10, 40, LENT], [60, 61, 0], [62, 70, 0]], dtype=np.int32)
+    moved = [_starts_at(sends, 0, 4, event) for event in (8, 9, 10, 11, 12, 60, 62)]
+    assert moved == [0, 2, 1, 0, 0, 2, 2]
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_words_that_would_close_the_mux_when_the_format_switches_are_cut(paired: bool) -> None:
+    tile = 3 << 6
+    builder = PhaseBuilder()
+    for source in (4, 8, 12):
+        if paired:
+            builder.add(source, SOURCE_BASE, 128, [tile, tile | 2], gap=2)
+        builder.add(source, SOURCE_BASE + 0x1000, 50 + 2 * 3, [tile], gap=1)
+    phase = builder.build()
+    spans = spans_of(*phase)
+    words = cut(widened(spans, pairs(spans))).words.tolist()
+    assert words.count(28) == (6 if paired else 0)
+    assert words.count(56) == (0 if paired else 3)
+    rows = schedule(*phase).rows
+    assert verify(rows, {}, *phase) == []
+
+
+def test_words_find_room_between_64_bit_items_of_one_way() -> None:
+    """Where they go between two messages that left the format alone, it is switched twice more."""
+    for words in (1, 2, 3, 20, 33, 56, 64):
+        builder = PhaseBuilder()
+        for k in range(6):
+            builder.add(0, SOURCE_BASE + 0x1000 * k, 64 + 8 * k, [64, 66], gap=2)
+        for source in (4, 8, 12, 16, 20):
+            builder.add(source, SOURCE_BASE, words, [66], gap=1)
+            builder.add(66, SOURCE_BASE + 0x1000 * source, words, [source], gap=1)
+        phase = builder.build()
+        rows = schedule(*phase).rows
+        assert verify(rows, {}, *phase) == []
 
 
 @given(
     seed=st.integers(0, 1 << 30),
-    pairs=st.integers(2, 5),
+    count=st.integers(2, 5),
     transfers=st.integers(1, 14),
     odd=st.booleans(),
 )
 @settings(max_examples=80)
-def test_random_pairs(seed: int, pairs: int, transfers: int, odd: bool) -> None:
+def test_random_pairs(seed: int, count: int, transfers: int, odd: bool) -> None:
     random = np.random.default_rng(seed)
-    lower = random.choice(LOWER, pairs, replace=False)
+    lower = random.choice(LOWER, count, replace=False)
     tiles = [int(tile) for tile in np.concatenate([lower, lower + 2])]
     builder = PhaseBuilder()
     for _ in range(transfers):
@@ -97,7 +156,7 @@ def test_random_pairs(seed: int, pairs: int, transfers: int, odd: bool) -> None:
             targets = sorted({tile for each in targets for tile in (each, each ^ 2)})
         if source in targets and len(targets) < 3:
             targets = [source ^ 2]
-        words = int(random.choice([8, 16, 24, 32, 64, 102, 106, 110, 256, 190])) + (
+        words = int(random.choice([8, 16, 24, 32, 52, 54, 56, 64, 102, 106, 110, 256, 190])) + (
             odd and int(random.integers(0, 2))
         )
         builder.add(source, SOURCE_BASE + 8 * int(random.integers(0, 500)), words, targets, gap=words & 1)

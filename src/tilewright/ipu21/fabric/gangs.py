@@ -1,8 +1,9 @@
-"""An order of multicasts by gangs: tiles that want what each of them holds, or receivers of many tiles.
+"""Queues of multicasts by gangs: tiles that want what each of them holds, or receivers of many tiles.
 
-Such phases need no search. The messages of a gang go back to back to all its members, senders sorted along
-the spine, because a change of sender costs every receiver the difference of the two routes, and that is small
-between neighbours. Gangs without a common tile run side by side, the others in layers.
+The messages of a gang go back to back to all its members, senders sorted along the spine, because a change of
+sender costs every receiver the difference of the two routes, and that is small between neighbours. Every gang
+is a queue; `placement.choose` takes a later message where the first would wait. Queues without a common tile
+go side by side, the others in layers.
 
 Where every member sends, one of them would always be idle: the sender, which does not want its own message.
 So each message leaves twice, in a staircase: first to the members before its sender, while the member before
@@ -14,7 +15,7 @@ from both ways never falls on one event then (see `placement.STEADY`), which wou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +34,26 @@ _SMALL = 30_000
 
 @dataclass(frozen=True)
 class Parts:
-    """Messages in the order of placement, some of them in two parts.
+    """Messages in queues, some of them in two parts.
 
-    Part i sends `message[i]` to the receivers `receiver[offsets[i]:offsets[i+1]]`.
+    Part i sends `message[i]` to the receivers `receiver[offsets[i]:offsets[i+1]]`. Queue i is the parts
+    `queues[i]:queues[i+1]`, of layer `layers[i]`.
     """
 
     message: Ints
     offsets: Ints
     receiver: Ints
+    queues: Ints
+    layers: Ints
+
+    def by_turns(self) -> Parts:
+        """The same parts, layer by layer, in these all first parts of queues before all second ones."""
+        size = np.diff(self.queues)
+        turn = np.arange(len(self.message)) - np.repeat(self.queues[:-1], size)
+        order = np.lexsort((turn, np.repeat(self.layers, size)))
+        count = np.diff(self.offsets)[order]
+        receiver = self.receiver[slices(self.offsets[order], count)]
+        return replace(self, message=self.message[order], offsets=cumulative(count), receiver=receiver)
 
 
 def ganged(messages: Messages, *, stairs: bool, ways: bool = False) -> Parts | None:
@@ -50,7 +63,7 @@ def ganged(messages: Messages, *, stairs: bool, ways: bool = False) -> Parts | N
 
     That is for phases with too many gangs, and for staircases where no gang can have one.
     """
-    gang, closed = _gangs(messages)
+    gang, closed, queue = _gangs(messages)
     count = int(gang.max(initial=-1)) + 1
     if count > _MOST or (2 * count > len(gang) and len(messages.tile) > _SMALL):
         return None
@@ -80,9 +93,13 @@ def ganged(messages: Messages, *, stairs: bool, ways: bool = False) -> Parts | N
     message = part[heads] >> 2
     size = np.diff(np.append(heads, len(part)))
     turn = 2 * rank_of_message[message] + (part[heads] >> 1 & 1)
-    layer = _layers(messages, gang, closed)
-    order = np.lexsort((message, part[heads] & 1, gang[message], turn, layer[gang[message]]))
-    return Parts(message[order], cumulative(size[order]), by_part[slices(heads[order], size[order])])
+    queue = queue[message]
+    order = np.lexsort((message, part[heads] & 1, turn, queue))
+    queues = cumulative(np.bincount(queue))
+    receiver = by_part[slices(heads[order], size[order])]
+    offsets = cumulative(size[order])
+    layers = _layers(messages.tile[receiver], queues, offsets)
+    return Parts(message[order], offsets, receiver, queues, layers)
 
 
 def _ranks(gang: Ints, sender: Ints, count: int) -> tuple[NDArray[np.int32], Ints]:
@@ -100,11 +117,12 @@ def _ranks(gang: Ints, sender: Ints, count: int) -> tuple[NDArray[np.int32], Int
     return ranks, senders
 
 
-def _gangs(messages: Messages) -> tuple[Ints, NDArray[np.bool_]]:
-    """Gang of each message, and of each gang whether its senders are members too.
+def _gangs(messages: Messages) -> tuple[Ints, NDArray[np.bool_], Ints]:
+    """Gang of each message, of each gang whether its senders are members too, and the queue of each message.
 
     A gang is a set of tiles: sender and receivers if others of these send to the rest, else receivers only.
-    Sets are told apart by the sum of fixed pseudo-random numbers of their tiles.
+    Sets are told apart by the sum of fixed pseudo-random numbers of their tiles. What all members of a gang
+    hear is in one queue with what else they hear, whoever sends it.
     """
     mixed = scattered(2 * TILE_IDS)
     mixed = mixed[:TILE_IDS] << 20 ^ mixed[TILE_IDS:]
@@ -121,24 +139,28 @@ def _gangs(messages: Messages) -> tuple[Ints, NDArray[np.bool_]]:
     _, gang = np.unique(np.where(shared, everyone, heard) * 4 + 2 * wide + shared, return_inverse=True)
     closed = np.zeros(int(gang.max(initial=-1)) + 1, dtype=np.bool_)
     closed[gang[shared]] = True
-    return gang.astype(np.int64), closed
+    apart = shared & ~own
+    _, queue = np.unique(np.where(apart, everyone, heard) * 4 + 2 * wide + apart, return_inverse=True)
+    return gang.astype(np.int64), closed, queue.astype(np.int64)
 
 
-def _layers(messages: Messages, gang: Ints, closed: NDArray[np.bool_]) -> Ints:
-    """A layer for each gang, so that gangs of one layer have no tile in common; large gangs come first."""
-    load = np.bincount(gang, messages.items)
-    _, some = np.unique(gang, return_index=True)
+def _layers(tile: Ints, queues: Ints, offsets: Ints) -> Ints:
+    """A layer for each queue, so that queues of one layer have no receiver in common.
+
+    Those with most receivers come first: they seldom find all of them free.
+    """
+    count = len(queues) - 1
+    queue = np.repeat(np.arange(count), np.diff(offsets[queues]))
+    known = np.unique(queue * TILE_IDS + tile)
+    bounds = np.searchsorted(known, np.arange(count + 1) * TILE_IDS)
+    tiles = known % TILE_IDS
     taken: list[NDArray[np.bool_]] = []
-    result = np.zeros(len(load), dtype=np.int64)
-    for index in np.argsort(-load, kind="stable").tolist():
-        message = some[index]
-        tiles = messages.tile[messages.offsets[message] : messages.offsets[message + 1]]
-        if closed[index]:
-            source = messages.source[message]
-            tiles = np.append(tiles, [source, source ^ 2] if messages.wide[message] else [source])
-        layer = next((at for at, held in enumerate(taken) if not held[tiles].any()), len(taken))
+    result = np.zeros(count, dtype=np.int64)
+    for index in np.argsort(-np.diff(bounds), kind="stable").tolist():
+        hears = tiles[bounds[index] : bounds[index + 1]]
+        layer = next((at for at, held in enumerate(taken) if not held[hears].any()), len(taken))
         if layer == len(taken):
             taken.append(np.zeros(TILE_IDS, dtype=np.bool_))
-        taken[layer][tiles] = True
+        taken[layer][hears] = True
         result[index] = layer
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,12 @@ from .transfers import TILE_IDS
 
 _ENOUGH = ((600_000, 1e9), (400_000, 1.10), (200_000, 1.05), (0, 1.02))
 """(receivers placed by all that was tried, length over bound at which nothing more is tried then)."""
+_LOOKS = 4
+"""Looks at a receiver, to see when it could take a message, that count as much as placing one."""
+_CHOICES = ((400_000, 4), (0, 32))
+"""(receivers, messages that a queue chooses among). Measured: more than 32 gain nothing."""
+_MOST_LOOKS = 10
+"""Looks per receiver at which a placement is given up: where register writes keep meeting, it is poor."""
 
 _LIMITS, _PATIENCE, _EASE = (1.0, 1.03), (0.25, 0.1, 0.5, 0.02, 1.0), (40, 100, 15)
 """Parameters of the sweeps tried: length aimed at and patience over the bound, ease in percent. Measured: the
@@ -29,11 +36,19 @@ _SWEEPS = 96
 _HOPE, _HOPELESS = 2, 1.09
 """Of one kind of placement, no more are tried if the first so many are all longer by so much than what is
 known. Measured: later ones differ by less."""
+_STALE, _NEAR = 30, 1.10
+"""Placements of one kind that do not better what is known, after which no more are tried if that is so near
+the bound."""
 _PLACED = 100_000
 """Receivers of multicasts up to which other placements are tried too."""
 
-Placement = tuple[Ints, int]
-"""Sender event at which each receiver's items leave, and the latest row end."""
+Placement = tuple[Ints, int, int]
+"""Sender event at which each receiver's items leave, the latest row end, and the effort: receivers placed."""
+_UNKNOWN = 1 << 60
+"""A length that everything is shorter than; that of a placement given up."""
+
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -63,9 +78,9 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
         if best is not None and least >= best.horizon:
             continue
         tables = _Tables(messages, bound, waits(messages) if forwarding else None)
-        shortest = 1 << 62
-        for leaves, horizon in tables.first():
-            effort += len(leaves)
+        shortest = _UNKNOWN
+        for leaves, horizon, placed in tables.first(_UNKNOWN if best is None else best.horizon):
+            effort += placed
             shortest = min(shortest, horizon)
             if best is None or horizon < best.horizon:
                 best = Found(messages, leaves, horizon)
@@ -75,8 +90,8 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
     for _, least, tables in sorted(reached, key=lambda entry: entry[0]):
         if best is not None and least >= best.horizon:
             continue
-        for leaves, horizon in tables.others(1 << 62 if best is None else best.horizon):
-            effort += len(leaves)
+        for leaves, horizon, placed in tables.others(_UNKNOWN if best is None else best.horizon):
+            effort += placed
             if best is None or horizon < best.horizon:
                 best = Found(tables.messages, leaves, horizon)
             if best.horizon <= _enough(effort) * bound:
@@ -86,16 +101,25 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
 
 
 def _enough(effort: int) -> float:
-    return next(ratio for spent, ratio in _ENOUGH if effort >= spent)
+    return _at(_ENOUGH, effort)
 
 
-def _hopeful(placements: Iterator[Placement], known: int) -> Iterator[Placement]:
+def _at(steps: tuple[tuple[int, _Value], ...], size: int) -> _Value:
+    """The value of the first of the (least size, value) steps that a size reaches."""
+    return next(value for least, value in steps if size >= least)
+
+
+def _hopeful(placements: Iterator[Placement], known: int, bound: int) -> Iterator[Placement]:
     """Placements of one kind, as long as they may become shorter than `known`."""
-    shortest = 1 << 62
+    shortest, stale = _UNKNOWN, 0
     for count, placement in enumerate(placements, 1):
         yield placement
         shortest = min(shortest, placement[1])
+        stale = 0 if placement[1] < known else stale + 1
+        known = min(known, placement[1])
         if count == _HOPE and shortest > _HOPELESS * known:
+            return
+        if stale >= _STALE and known <= _NEAR * bound:
             return
 
 
@@ -148,18 +172,25 @@ class _Tables:
         self.tiles[:-1, 6] = np.bincount(messages.tile[wide], minlength=TILE_IDS)
         self.single = bool((self.count == np.where(messages.wide, 2, 1)).all())
         self._orders = candidates(messages, bound)
+        self._ways = (True, False) if messages.wide.all() else (False, True) if wide.any() else (False,)
 
-    def first(self) -> Iterator[Placement]:
-        """The placements most likely to be good."""
+    def first(self, known: int) -> Iterator[Placement]:
+        """The placements most likely to be good.
+
+        Args:
+            known: length of the best placement so far.
+        """
         if self.single or self.chained is not None:
             order, parts = next(self._orders)
             yield self._inserted(order, parts)
             return
         for stairs in (True, False):
-            for ways in (False, True) if self.messages.wide.any() else (False,):
+            for ways in self._ways:
                 parted = ganged(self.messages, stairs=stairs, ways=ways)
                 if parted is not None:
-                    yield self._parted(parted, ways)
+                    placement = self._in_turn(parted, ways) if stairs else self._chosen(parted, ways, known)
+                    known = min(known, placement[1])
+                    yield placement
 
     def others(self, known: int) -> Iterator[Placement]:
         """Further placements. Multicasts seldom find all receivers free together: they are swept first,
@@ -172,9 +203,9 @@ class _Tables:
         if self.single or self.chained is not None:
             yield from inserted
             return
-        yield from _hopeful(self._sweeps(), known)
+        yield from _hopeful(self._sweeps(), known, self.bound)
         if len(self.messages.tile) <= _PLACED:
-            yield from _hopeful(inserted, known)
+            yield from _hopeful(inserted, known, self.bound)
 
     def _ordered(self, order: Ints) -> tuple[Ints, Ints, Ints]:
         """Messages in an order (with a last row), their receivers, and the indices of these."""
@@ -213,30 +244,56 @@ class _Tables:
         horizon = place(parts[order], columns, receivers, tiles, offsets, awaited, *lists, placed)
         leaves = np.empty_like(placed)
         leaves[index] = placed
-        return leaves, horizon
+        return leaves, horizon, len(leaves)
 
-    def _parted(self, parted: Parts, ways: bool) -> Placement:
-        """Parts of messages one after another, each as early as it can be.
+    def _chosen(self, parted: Parts, ways: bool, known: int) -> Placement:
+        """Queues of parts of messages side by side.
 
         Args:
-            ways: each part is driven one way. Then all windows of a tile can begin at even events, or all at
-                odd ones.
+            ways: each part is driven one way.
+            known: length from which on the placement is given up.
         """
-        from .placement import KIND, place
+        from .placement import choose
+
+        columns, receivers, tiles = self._tables_of(parted, ways)
+        placed, looks = np.zeros(len(receivers), dtype=np.int64), np.zeros(1, dtype=np.int64)
+        most = _MOST_LOOKS * len(receivers) if known < _UNKNOWN else _UNKNOWN
+        bounds = (_at(_CHOICES, len(receivers)), known, most)
+        queues = (parted.queues, parted.layers, np.arange(len(parted.message)))
+        horizon = choose(*bounds, *queues, columns, receivers, tiles, *_lists(tiles), placed, looks)
+        leaves = np.empty_like(placed)
+        leaves[parted.receiver] = placed
+        return leaves, horizon, int(looks[0]) // _LOOKS
+
+    def _in_turn(self, parted: Parts, ways: bool) -> Placement:
+        """Parts of messages one after another, queues by turns, each as early as it can be.
+
+        Args:
+            ways: each part is driven one way.
+        """
+        from .placement import place
+
+        parted = parted.by_turns()
+        columns, receivers, tiles = self._tables_of(parted, ways)
+        whole, nothing = np.ones(len(parted.message), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
+        placed = np.zeros(len(receivers), dtype=np.int64)
+        horizon = place(whole, columns, receivers, tiles, nothing, nothing[:0], *_lists(tiles), placed)
+        leaves = np.empty_like(placed)
+        leaves[parted.receiver] = placed
+        return leaves, horizon, len(leaves)
+
+    def _tables_of(self, parted: Parts, ways: bool) -> tuple[Ints, Ints, Ints]:
+        """Messages, receivers and tiles of parts of messages, in their order. With `ways`, all windows of a
+        tile can begin at even events, or all at odd ones."""
+        from .placement import KIND
 
         message, receiver = parted.message, parted.receiver
         columns = np.concatenate([self.columns[message], np.zeros((1, 6), dtype=np.int64)])
         columns[:, 5] = parted.offsets
-        tiles = self._tiles_with(np.bincount(message, minlength=len(self.count)))
-        whole, nothing = np.ones(len(message), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
-        placed = np.zeros(len(receiver), dtype=np.int64)
-        receivers, lists = self.receivers[receiver], _lists(tiles)
+        receivers = self.receivers[receiver]
         if ways:
             receivers[:, KIND] |= self.steady[receiver]
-        horizon = place(whole, columns, receivers, tiles, nothing, nothing[:0], *lists, placed)
-        leaves = np.empty_like(placed)
-        leaves[receiver] = placed
-        return leaves, horizon
+        return columns, receivers, self._tiles_with(np.bincount(message, minlength=len(self.count)))
 
     def _sweeps(self) -> Iterator[Placement]:
         from .placement import sweep
@@ -264,4 +321,4 @@ class _Tables:
                 *lists,
                 leaves,
             )
-            yield leaves, horizon
+            yield leaves, horizon, len(leaves)

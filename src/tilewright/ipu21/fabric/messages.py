@@ -17,6 +17,9 @@ from .transfers import element_masks
 
 Ints = NDArray[np.int64]
 
+_SWITCH = 2
+"""Events by which the format changes before the first item that it holds for is stored."""
+
 
 @dataclass(frozen=True)
 class Spans:
@@ -171,7 +174,8 @@ def _impossible(spans: Spans, items: Ints) -> NDArray[np.bool_]:
 
     A sender that hears itself closes its mux `items` events after it opened it, 27 to 29 events before the
     send. The early member of a pair closes its pair mux 51 + 2 row or 53 + 2 row events before it switches
-    the format or writes the pointer.
+    the format or writes the pointer. Where a tile hears 64-bit items too, its mux closes after 50 + 2 row
+    words just when the format may have to be switched for these.
     """
     owner = spans.owner
     result = np.zeros(len(spans.source), dtype=np.bool_)
@@ -183,5 +187,8 @@ def _impossible(spans: Spans, items: Ints) -> NDArray[np.bool_]:
     result[own[(closes == 0) | (closes == 1)]] = True
     if spans.wide.any():
         switch = np.abs(items[owner] - topology.mux_to_store(spans.tile))
-        result[owner[spans.wide[owner] & (switch == 1)]] = True
+        wide = spans.wide[owner]
+        result[owner[wide & (switch == 1)]] = True
+        both = np.isin(spans.tile, spans.tile[wide]) & ~wide
+        result[owner[both & (items[owner] == topology.mux_to_store(spans.tile) - _SWITCH)]] = True
     return result

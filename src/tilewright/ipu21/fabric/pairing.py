@@ -15,12 +15,12 @@ from ..machine import topology
 from . import routes
 from .messages import Ints, Spans, cumulative
 
-MINIMUM_ITEMS = (16, 4)
+MINIMUM_ITEMS = (4, 16)
 """Shorter wide messages are bound by their register writes, up to five per receiver: under 16 items they may
 gain less than they cost, under 4 they gain nothing (measured)."""
 
 
-def pairs(spans: Spans, minimum: int = MINIMUM_ITEMS[-1]) -> NDArray[np.bool_]:
+def pairs(spans: Spans, minimum: int = MINIMUM_ITEMS[0]) -> NDArray[np.bool_]:
     """Marks the receivers whose partner receives the same, and that could take it as 64-bit items.
 
     Needed: source and both targets aligned to 8 bytes, `minimum` items and no odd word. If a sender

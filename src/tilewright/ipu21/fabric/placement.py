@@ -1,4 +1,4 @@
-"""Placing messages in time, one after another, each at the earliest event that breaks no rule (compiled).
+"""Placing messages in time, each at the earliest event that breaks no rule (compiled).
 
 A message of n items that leaves at event S of its sender occupies the sender's lane for [S, S+n), and the
 partner's too if it is wide. Each receiver stores its items at [P, P+n) with P = S + route + 53 + 2 row; that
@@ -6,11 +6,11 @@ is [X, X+n) of its mux with X = P - (52 + 2 row). One list of windows [X, X+n) p
 they differ by a constant of the tile. Rules, all per tile:
 
 * lanes: sends do not overlap, windows do not overlap;
-* format: a wide window switches it at P - 2 and back at P + n - 2, so two events must lie between its start
-  and the window before it, unless that is a wide one from the same direction: then the format stays;
-* controls: no register write at the first two events of a send. Writes are at X, X+n (mux) and P (pointer);
-  of a wide window at P-2, P+n-2 (format) and P (pointer), and at the early member of the pair at X-1 and
-  X+n-1 (pair mux). A pair mux, a format or a wide window's pointer is written alone at its event;
+* format: a window switches it at P - 2 unless the window before needs the same, so two events must lie
+  between that and a wide one. After a tile's last window it is switched back, for which there is always time;
+* controls: no register write at the first two events of a send of the tile's own. Writes are at X, X+n (mux)
+  and P (pointer); of a wide window at P (pointer), and at the early member of the pair at X-1 and X+n-1 (pair
+  mux). A pair mux, a format or a wide window's pointer is written alone at its event;
 * elements: a send's reads [S, S+n) and a receive's writes [P, P+n+5) do not overlap in time if they share an
   effective element.
 """
@@ -38,10 +38,18 @@ _REACH = 104
 _CHOICE = 64
 """Messages among which a receiver chooses."""
 
+_PATIENCE = 32
+"""Events later than would be possible at best within which a candidate's place is sought first."""
+NEVER = 1 << 60
+
 WIDE, EARLY, STEADY, ODD = 4, 8, 16, 32
 """Bits of a receive window's kind, beside the direction in the lower two; 0 is a 32-bit window. STEADY: it
 begins at even events only, or at odd ones if ODD too. Windows of one tile that do, and have even lengths,
 never have writes at one event that may not share it."""
+_FORM = 7
+"""Bits of a kind that tell the format: 0, or a direction and WIDE."""
+LENT = 1
+"""Kind of a send that is the partner's, by this tile's lane; its own have 0."""
 _MUX, _PAIRMUX, _FORMAT, _PLAIN_POINTER, _WIDE_POINTER = 1, 2, 4, 8, 16
 
 SOURCE, ITEMS, CONTROL, READS, OWN, FIRST = range(6)
@@ -76,7 +84,7 @@ _after = compiled(_after_python, "i", "siii")
 
 def _gap_python(one: int, two: int) -> int:
     """Events between a window of kind `one` and the next, of kind `two`."""
-    return 2 if two & WIDE and one & 7 != two & 7 else 0
+    return 2 if two & WIDE and one & _FORM != two & _FORM else 0
 
 
 _gap = compiled(_gap_python, "i", "ii")
@@ -99,16 +107,26 @@ _fit = compiled(_fit_python, "i", "siiiii")
 
 
 def _starts_at_python(sends: Windows, low: int, high: int, event: int) -> int:
-    """Events by which a write at `event` must move to miss the first two events of every send."""
+    """Events by which a write at `event` must move to miss the first two events of every send of its own."""
     if high == low or sends[high - 1, 0] < event - 1:
         return 0
     i = _after(sends, low, high, event)
-    if i > low and sends[i - 1, 0] >= event - 1:
-        return int(sends[i - 1, 0] + 2 - event)
+    while i > low and sends[i - 1, 0] >= event - 1:
+        if sends[i - 1, 2] != LENT:
+            return int(sends[i - 1, 0] + 2 - event)
+        i -= 1
     return 0
 
 
 _starts_at = compiled(_starts_at_python, "i", "siii")
+
+
+def _form_before_python(windows: Windows, low: int, i: int) -> int:
+    """The format of the window before the one at `i`; of the first of the tile's, what a row begins with."""
+    return int(windows[i - 1, 2] & _FORM) if i > low else 0
+
+
+_form_before = compiled(_form_before_python, "i", "sii")
 
 
 def _writes_at_python(windows: Windows, low: int, high: int, delay: int, event: int) -> bool:
@@ -119,7 +137,7 @@ def _writes_at_python(windows: Windows, low: int, high: int, delay: int, event: 
         first, stop, kind = windows[i, 0], windows[i, 1], windows[i, 2]
         if first + delay == event or (kind == 0 and event in (first, stop)):
             return True
-        if kind & WIDE and event in (first + delay - 2, stop + delay - 2):
+        if first + delay - 2 == event and _form_before(windows, low, i) != kind & _FORM:
             return True
         if kind & EARLY and event in (first - 1, stop - 1):
             return True
@@ -129,22 +147,21 @@ def _writes_at_python(windows: Windows, low: int, high: int, delay: int, event: 
 _writes_at = compiled(_writes_at_python, "b", "siiii")
 
 
-def _met_python(
-    kind: int, event: int, begin: int, end: int, opens: int, closes: int, store: int, write: int
-) -> bool:
-    """True if a window of `kind` has a write at `event` that may not share it with `write`."""
+def _met_python(kind: int, event: int, begin: int, end: int, opens: int, store: int, write: int) -> bool:
+    """True if a window of `kind` has a write at `event` that may not share it with `write`. `opens` is the
+    event at which it switches the format, -1 if it does not."""
+    if event == opens and write != _FORMAT:
+        return True
     if kind & WIDE == 0:
         if event in (begin, end) and write & (_PAIRMUX | _FORMAT | _WIDE_POINTER):
             return True
         return bool(event == store and write & (_PAIRMUX | _FORMAT))
     if kind & EARLY and (event in (begin - 1, end - 1)) and write != _PAIRMUX:
         return True
-    if event in (opens, closes) and write != _FORMAT:
-        return True
     return bool(event == store and write & (_MUX | _PAIRMUX | _FORMAT))
 
 
-_met = compiled(_met_python, "b", "iiiiiiii")
+_met = compiled(_met_python, "b", "iiiiiii")
 
 
 def _crossed_python(
@@ -152,28 +169,59 @@ def _crossed_python(
 ) -> bool:
     """True if a new window's register writes may not share an event with one that is there."""
     end = begin + size
-    store, opens, closes = begin + delay, begin + delay - 2, end + delay - 2
+    store, opens = begin + delay, -1
     i = _after(windows, low, high, end + delay + 1)
+    place = _after(windows, low, high, begin)
+    if _form_before(windows, low, place) != kind & _FORM:
+        opens = store - 2
     while i > low and windows[i - 1, 1] + delay >= begin - 1:
         i -= 1
         first, stop, other = windows[i, 0], windows[i, 1], windows[i, 2]
         # The writes of the other window, each with those of the new one that it may not meet.
         for edge in (first, stop):
-            if other == 0:
-                meets = _met(kind, edge, begin, end, opens, closes, store, _MUX)
+            if other & WIDE == 0:
+                meets = _met(kind, edge, begin, end, opens, store, _MUX)
             else:
-                meets = _met(kind, edge + delay - 2, begin, end, opens, closes, store, _FORMAT)
-                if other & EARLY:
-                    meets = meets or _met(kind, edge - 1, begin, end, opens, closes, store, _PAIRMUX)
+                meets = other & EARLY and _met(kind, edge - 1, begin, end, opens, store, _PAIRMUX)
             if meets:
                 return True
+        before = kind & _FORM if i == place else _form_before(windows, low, i)
+        if before != other & _FORM and _met(kind, first + delay - 2, begin, end, opens, store, _FORMAT):
+            return True
         pointer = _WIDE_POINTER if other & WIDE else _PLAIN_POINTER
-        if _met(kind, first + delay, begin, end, opens, closes, store, pointer):
+        if _met(kind, first + delay, begin, end, opens, store, pointer):
             return True
     return False
 
 
 _crossed = compiled(_crossed_python, "b", "siiiiii")
+
+
+def _parted_python(
+    windows: Windows,
+    low: int,
+    high: int,
+    sends: Windows,
+    low_s: int,
+    high_s: int,
+    delay: int,
+    at: int,
+    kind: int,
+) -> int:
+    """`at` unless a window there would make the next one switch the format back at an event that has no room
+    for that: then where that one is over."""
+    i = _after(windows, low, high, at)
+    if i == high or windows[i, 2] & _FORM == kind & _FORM:
+        return at
+    if _form_before(windows, low, i) != windows[i, 2] & _FORM:
+        return at
+    back = windows[i, 0] + delay - 2
+    if _starts_at(sends, low_s, high_s, back) or _writes_at(windows, low, high, delay, back):
+        return int(windows[i, 1])
+    return at
+
+
+_parted = compiled(_parted_python, "i", "siisiiiii")
 
 
 def _written_at_python(windows: Windows, low: int, high: int, delay: int, start: int) -> int:
@@ -286,12 +334,13 @@ def _receiver_at_python(
     if kind & WIDE == 0:
         at += _starts_at(sends, low_s, high_s, at)
         at += _starts_at(sends, low_s, high_s, at + n)
-    else:
-        if kind & EARLY:
-            at += _starts_at(sends, low_s, high_s, at - 1)
-            at += _starts_at(sends, low_s, high_s, at + n - 1)
-        at += _starts_at(sends, low_s, high_s, at + delay - 2)
-        at += _starts_at(sends, low_s, high_s, at + delay + n - 2)
+    elif kind & EARLY:
+        at += _starts_at(sends, low_s, high_s, at - 1)
+        at += _starts_at(sends, low_s, high_s, at + n - 1)
+    if tiles[d, HEARS_WIDE]:
+        if _form_before(windows, low, _after(windows, low, high, at)) != kind & _FORM:
+            at += _starts_at(sends, low_s, high_s, at + delay - 2)
+        at = _parted(windows, low, high, sends, low_s, high_s, delay, at, kind)
     at += _starts_at(sends, low_s, high_s, at + delay)
     mask = receivers[receiver, WRITES]
     if mask & tiles[d, READ]:
@@ -333,7 +382,7 @@ def _send_python(
     tiles[s, SENT] += 1
     if messages[message, CONTROL] & WIDE:
         low = tiles[s ^ 2, SENDS]
-        _insert(sends, send_masks, low, low + tiles[s ^ 2, SENT], start, n, 0, 0)
+        _insert(sends, send_masks, low, low + tiles[s ^ 2, SENT], start, n, 0, LENT)
         tiles[s ^ 2, SENT] += 1
 
 
@@ -595,4 +644,149 @@ choose; `ease` is the percentage of its spare time that a receiver may lose at o
 not 0, makes receivers choose among equals by chance. `owner` is the message of
 each receiver, `inbox` lists the receivers tile by tile (both are used up); the tables are as for `place`,
 with room for one send per receiver; `leaves` must hold -1.
+"""
+
+
+def _fits_python(
+    messages: Table,
+    receivers: Table,
+    tiles: Table,
+    sends: Windows,
+    send_masks: Ints,
+    windows: Windows,
+    masks: Ints,
+    message: int,
+    limit: int,
+    looks: Ints,
+) -> int:
+    """The first event at which a message can leave to all its receivers, if that is before `limit`; else some
+    event from `limit` on. `looks` counts the receivers asked."""
+    start = 0
+    while True:
+        begin = start = _sender_at(messages, tiles, sends, windows, masks, message, start)
+        for j in range(messages[message, FIRST], messages[message + 1, FIRST]):
+            start = _receiver_at(
+                messages, receivers, tiles, sends, send_masks, windows, masks, message, j, start
+            )
+            looks[0] += 1
+            if start >= limit:
+                return int(start)
+        if start == begin:
+            return int(start)
+
+
+_fits = compiled(_fits_python, "i", "mmmsvsviiv")
+
+
+def _next_python(least: Ints, pressing: Ints, count: int) -> int:
+    """Of `count` candidates the one that may arrive first, of equals the most pressing; -1: none is left."""
+    best = -1
+    for i in range(count):
+        if least[i] < NEVER and (
+            best < 0 or least[i] < least[best] or (least[i] == least[best] and pressing[i] > pressing[best])
+        ):
+            best = i
+    return best
+
+
+_next = compiled(_next_python, "i", "vvi")
+
+
+def _choose_python(
+    choice: int,
+    known: int,
+    most: int,
+    queues: Ints,
+    layers: Ints,
+    order: Ints,
+    messages: Table,
+    receivers: Table,
+    tiles: Table,
+    sends: Windows,
+    send_masks: Ints,
+    windows: Windows,
+    masks: Ints,
+    leaves: Ints,
+    looks: Ints,
+) -> int:
+    total = len(tiles) - 1
+    free, lane, left = np.zeros(total, np.int64), np.zeros(total, np.int64), np.zeros(total, np.int64)
+    for i in range(len(messages) - 1):
+        left[messages[i, SOURCE]] += messages[i, ITEMS]
+    head = queues.copy()
+    least, way = np.zeros(choice, np.int64), np.zeros(choice, np.int64)
+    possible, pressing = np.zeros(choice, np.int64), np.zeros(choice, np.int64)
+    heap = [np.int64(0) for _ in range(0)]
+    for i in range(len(queues) - 1):
+        if queues[i] < queues[i + 1]:
+            heappush(heap, np.int64(layers[i] << 48 | i))
+    horizon = 0
+    while len(heap) and horizon < known and looks[0] < most:
+        entry = heappop(heap)
+        q = entry & 0xFFFF
+        m = order[head[q]]
+        due = 0
+        for j in range(messages[m, FIRST], messages[m + 1, FIRST]):
+            due = max(due, free[receivers[j, TILE]])
+        if due > entry >> 16 & 0xFFFFFFFF:
+            heappush(heap, layers[q] << 48 | due << 16 | q)
+            continue
+        # When each candidate can arrive at the earliest, on average, if only lanes and free muxes matter.
+        count = min(choice, queues[q + 1] - head[q])
+        for i in range(count):
+            m = order[head[q] + i]
+            s = messages[m, SOURCE]
+            start, way[i] = int(lane[s]), 0
+            for j in range(messages[m, FIRST], messages[m + 1, FIRST]):
+                start = max(start, free[receivers[j, TILE]] - receivers[j, ROUTE] - 1)
+                way[i] += receivers[j, ROUTE]
+            way[i] //= messages[m + 1, FIRST] - messages[m, FIRST]
+            possible[i], pressing[i] = start + way[i], left[s]
+        chosen, best, patience = -1, 0, _PATIENCE
+        while chosen < 0:
+            least[:count] = possible[:count]
+            arrives = possible[_next(least, pressing, count)] + patience
+            while True:
+                i = _next(least, pressing, count)
+                if i < 0 or least[i] >= arrives:
+                    break
+                least[i] = NEVER
+                m = order[head[q] + i]
+                limit = arrives - way[i]
+                start = _fits(messages, receivers, tiles, sends, send_masks, windows, masks, m, limit, looks)
+                if start + way[i] < arrives:
+                    chosen, best, arrives = head[q] + i, start, start + way[i]
+            patience *= 8
+        m = order[chosen]
+        for i in range(chosen, head[q], -1):
+            order[i] = order[i - 1]
+        head[q] += 1
+        n, s = messages[m, ITEMS], messages[m, SOURCE]
+        _send(messages, tiles, sends, send_masks, m, best)
+        left[s] -= n
+        lane[s] = max(lane[s], best + n)
+        if messages[m, CONTROL] & WIDE:
+            lane[s ^ 2] = max(lane[s ^ 2], best + n)
+        horizon = max(horizon, best + n)
+        due = 0
+        for j in range(messages[m, FIRST], messages[m + 1, FIRST]):
+            to = receivers[j, TILE]
+            horizon = max(horizon, _receive(receivers, tiles, windows, masks, j, best, n))
+            free[to] = max(free[to], best + receivers[j, ROUTE] + 1 + n)
+            due = max(due, free[to])
+            leaves[j] = best
+        if head[q] < queues[q + 1]:
+            heappush(heap, layers[q] << 48 | due << 16 | q)
+    return int(horizon) if len(heap) == 0 else NEVER
+
+
+choose = compiled(_choose_python, "i", "iiivvvmmmsvsvvv")
+"""Place messages of queues side by side: of the lowest layer the queue whose next receivers are free first
+goes on, with the one of its first `choice` messages that arrives first; of equals the one whose sender has
+most left to send.
+
+`order` lists messages queue by queue (it is used up), `queues` where each queue begins in it and one more,
+`layers` has the layer of each. The tables are as for `place`. `leaves` is filled with the sender event at
+which each receiver's items leave; `looks`, one number, becomes how often a receiver was asked when it could
+take a message. Returns the latest row end, or NEVER if that is not before `known` or takes `most` looks.
 """

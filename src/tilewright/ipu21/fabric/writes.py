@@ -37,11 +37,17 @@ _enter = compiled(_enter_python, "i", "miiiii")
 
 
 def _all_writes_python(
-    receives: NDArray[np.int64], controls: NDArray[np.int64], offsets: Ints, ends: Ints
+    receives: NDArray[np.int64],
+    sends: Ints,
+    send_offsets: Ints,
+    controls: NDArray[np.int64],
+    offsets: Ints,
+    ends: Ints,
 ) -> int:
     """Fill controls, their offsets by tile id, and the events at which rows may end; the number of controls.
 
-    `receives` is sorted by tile and event.
+    `receives` is sorted by tile and event; `sends` are the events at which sends begin, sorted within the
+    slice of each tile.
     """
     total = len(receives)
     muxes, stores = np.empty((2 * total + 1, 4), np.int64), np.empty((3 * total + 1, 4), np.int64)
@@ -56,19 +62,15 @@ def _all_writes_python(
         for i in range(first, stop):
             event, n, sender = receives[i, 1], receives[i, 2], receives[i, 3]
             target, wide, way = receives[i, 4], receives[i, 6], receives[i, 7]
-            held, kept, carried = False, False, False
+            form, before = way if wide else 0, 0
+            held, carried = False, False
             if i > first:
                 alike = wide == receives[i - 1, 6]
                 held = alike and receives[i - 1, 1] + receives[i - 1, 2] == event
                 held = held and receives[i - 1, 3] == sender
-                kept = alike and wide != 0 and way == receives[i - 1, 7]
-                carried = kept or (alike and wide == 0)
-                carried = carried and receives[i - 1, 4] + 4 * receives[i - 1, 5] == target
-            followed, goes_on = False, False
-            if i + 1 < stop:
-                alike = wide == receives[i + 1, 6]
-                followed = alike and event + n == receives[i + 1, 1]
-                goes_on = alike and wide != 0 and way == receives[i + 1, 7]
+                before = receives[i - 1, 7] if receives[i - 1, 6] else 0
+                carried = form == before and receives[i - 1, 4] + 4 * receives[i - 1, 5] == target
+            followed = i + 1 < stop and wide == receives[i + 1, 6] and event + n == receives[i + 1, 1]
             if wide == 0:
                 if not held:
                     m = _enter(muxes, m, event, _MUX, sender, 0)
@@ -79,13 +81,18 @@ def _all_writes_python(
                     m = _enter(muxes, m, event - 1, _MUXPAIR, sender ^ (tile & 2), 0)
                 if receives[i, 8] and not followed:
                     m = _enter(muxes, m, event + n - 1, _MUXPAIR, _NEUTRAL, 0)
-                if not kept:
-                    p = _enter(stores, p, event + delay - _SWITCH, _FORMAT, way, 0)
-                if not goes_on:
-                    p = _enter(stores, p, event + delay + n - _SWITCH, _FORMAT, 0, 0)
+            if form != before:
+                p = _enter(stores, p, event + delay - _SWITCH, _FORMAT, form, 0)
             kind = _CONTINUE if carried else _POINTER
             p = _enter(stores, p, event + delay, kind, target, -n if wide else n)
             ends[tile] = max(ends[tile], event + delay + n + _GUARD)
+            if form and i + 1 == stop:
+                back = event + delay + n - _SWITCH
+                for j in range(send_offsets[tile], send_offsets[tile + 1]):
+                    if sends[j] <= back <= sends[j] + 1:
+                        back = sends[j] + 2
+                p = _enter(stores, p, back, _FORMAT, 0, 0)
+                ends[tile] = max(ends[tile], back + _SWITCH + _GUARD)
         i, j = 0, 0
         while i < m or j < p:
             earlier = j == p or (
@@ -103,7 +110,7 @@ def _all_writes_python(
     return count
 
 
-_all_writes = compiled(_all_writes_python, "i", "mmvv")
+_all_writes = compiled(_all_writes_python, "i", "mvvmvv")
 
 
 def register_writes(messages: Messages, starts: Ints) -> tuple[Ints, Ints, Ints]:
@@ -135,5 +142,8 @@ def register_writes(messages: Messages, starts: Ints) -> tuple[Ints, Ints, Ints]
         receives[:, column] = values
     controls = np.empty((5 * len(order), 4), dtype=np.int64)
     offsets, ends = np.zeros(TILE_IDS + 1, dtype=np.int64), np.zeros(TILE_IDS, dtype=np.int64)
-    count = _all_writes(receives, controls, offsets, ends)
+    begins = np.argsort(messages.source << 40 | starts, kind="stable")
+    sends, senders = starts[begins], messages.source[begins]
+    send_offsets = np.searchsorted(senders, np.arange(TILE_IDS + 1))
+    count = _all_writes(receives, sends, send_offsets, controls, offsets, ends)
     return controls[:count], offsets, ends

@@ -8,7 +8,7 @@ import pytest
 
 from tilewright.ipu21.plan import matmul
 from tilewright.ipu21.plan.grids import Grid, Shape, result_layout
-from tilewright.ipu21.plan.layout import Source, spread
+from tilewright.ipu21.plan.layout import Axis, Layout, Level, Source, spread
 from tilewright.ipu21.plan.matmul import Query, judge
 from tilewright.ipu21.plan.price import FREE
 
@@ -81,3 +81,13 @@ def test_row_blocks_of_whole_pieces_of_a_residual_leave_it_where_it_is() -> None
 )
 def test_other_grids_do_not_follow_a_residual(beside: Source | None, grid: Grid) -> None:
     assert matmul._beside(asked(beside), grid) is None
+
+
+def test_neither_turned_grids_follow_nor_any_a_batch() -> None:
+    turned = Source(result_layout(LONG, Grid((16,), 8, 4, turned=True)), 0, LONG.n)
+    assert matmul._beside(asked(turned), Grid((32,), 8, 2, turned=True)) is None
+    # Six sequences of two rows lie like 3 blocks of 2 pieces anyway.
+    shape, grid = Shape(12, 64, 64), Grid((3,), 1, 2)
+    batch = Source(Layout("a16", Axis(12, 1, (), Level(6, 1)), Axis(64, 16), 6), 0, 64)
+    assert batch.lies_in(result_layout(shape, grid))
+    assert matmul._beside(replace(asked(batch), shape=shape), grid) is None

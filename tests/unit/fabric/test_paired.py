@@ -13,7 +13,7 @@ from tilewright.ipu21.fabric.items import FORMAT, MUX, MUXPAIR, POINTER
 from tilewright.ipu21.fabric.messages import cut, spans_of
 from tilewright.ipu21.fabric.pairing import pairs, widened
 from tilewright.ipu21.fabric.parse import parse_row
-from tilewright.ipu21.fabric.placement import LENT, _starts_at
+from tilewright.ipu21.fabric.placement import LENT, WIDE, _parted, _receiver_at, _starts_at
 from tilewright.ipu21.fabric.schedule import _rows, schedule
 from tilewright.ipu21.fabric.verify import verify
 from tilewright.ipu21.machine import topology
@@ -104,6 +104,47 @@ def test_a_lent_lane_leaves_its_tile_free_to_write_registers() -> None:
     sends = np.array([[9, 10, 0], [10, 40, LENT], [60, 61, 0], [62, 70, 0]], dtype=np.int32)
     moved = [_starts_at(sends, 0, 4, event) for event in (8, 9, 10, 11, 12, 60, 62)]
     assert moved == [0, 2, 1, 0, 0, 2, 2]
+
+
+EASTWARDS, WESTWARDS = WIDE | topology.EAST, WIDE | topology.WEST
+
+
+@pytest.mark.parametrize(
+    ("kind", "next_kind", "sends", "later", "at"),
+    [
+        (0, EASTWARDS, [200, 210, 0], [], 25),
+        (0, EASTWARDS, [90, 99, 0], [], 50),
+        (0, EASTWARDS, [89, 99, 0], [], 50),
+        (0, EASTWARDS, [88, 99, 0], [], 25),
+        (0, EASTWARDS, [90, 99, LENT], [], 25),
+        (0, EASTWARDS, [200, 210, 0], [90, 95, 0], 50),
+        (EASTWARDS, EASTWARDS, [90, 99, 0], [], 25),
+        (0, WESTWARDS, [90, 99, 0], [], 25),
+    ],
+)
+def test_a_window_between_two_alike_needs_room_to_switch_the_format_again(
+    kind: int, next_kind: int, sends: list[int], later: list[int], at: int
+) -> None:
+    """The second of them, at 40, would switch it at 40 + 52 - 2 on a tile of row 0."""
+    rows = [[10, 20, EASTWARDS], [40, 50, next_kind]] + ([later] if later else [])
+    windows, lane = np.array(rows, dtype=np.int32), np.array([sends], dtype=np.int32)
+    assert _parted(windows, 0, len(rows), lane, 0, 1, 52, 25, kind) == at
+
+
+@pytest.mark.parametrize(("before", "start"), [(EASTWARDS, 9), (WESTWARDS, 11), (0, 11)])
+def test_only_a_window_that_switches_the_format_avoids_sends_where_it_would(before: int, start: int) -> None:
+    """The mux at 10 means the format at 60, when the tile begins to send, and the pointer at 62."""
+    messages = np.array([[4, 8, WIDE, 0, 0, 0], [0, 0, 0, 0, 0, 1]])
+    receivers = np.array([[0, 0, EASTWARDS, 0]])
+    tiles = np.array([[0, 1, 0, 1, 0, 0, 1]])
+    sends, windows = (np.array([row], dtype=np.int32) for row in ([60, 70, 0], [0, 5, before]))
+    masks = np.zeros(1, dtype=np.int64)
+    found = 9
+    while (
+        moved := _receiver_at(messages, receivers, tiles, sends, masks, windows, masks, 0, 0, found)
+    ) != found:
+        found = moved
+    assert found == start
 
 
 @pytest.mark.parametrize("paired", [True, False])

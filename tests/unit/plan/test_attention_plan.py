@@ -74,6 +74,16 @@ def test_inputs_come_from_where_they_will_be_stored_others_from_where_they_lie()
     assert queries == [0, *[4 * 16] * 3] and keys == [0, *[32 * 16] * 3] and values == [0, *[32 * 24] * 3]
 
 
+def test_what_lies_where_it_is_needed_takes_no_time() -> None:
+    grid = grid_of(8, 64, query_parts=2, key_parts=1)
+    nothing = Sources(None, None, None)
+    # Two tiles with 4 queries each: these are in place, of keys and values each stores half.
+    assert words_received(grid, nothing) == [[32 * 16] * 2, [32 * 24] * 2]
+    keys, values = (Source(layout, 0, layout.column.extent) for layout in (grid.key(), grid.value()))
+    assert words_received(grid, Sources(None, keys, values)) == []
+    assert attention.judge(grid, Sources(None, keys, values)).cycles["receive"] == 0
+
+
 def test_tiles_that_only_one_side_has_are_judged_too() -> None:
     wide, narrow = Source(spread(8, 20, 8), 0, 20), Source(spread(64, 20, 1), 0, 20)
     assert Sources(None, None, None).tiles == 0

@@ -257,7 +257,8 @@ def _receive_traffic(grid: Grid, sources: Sources) -> list[Traffic]:
         (sources.query, sources.key, sources.value), stored, (query, key, value), strict=True
     ):
         known = source or Source(layout, 0, layout.column.extent)
-        traffic.append(retile(known.layout, wanted, known.column))
+        if not known.lies_in(wanted):
+            traffic.append(retile(known.layout, wanted, known.column))
     return traffic
 
 

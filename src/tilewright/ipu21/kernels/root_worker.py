@@ -7,7 +7,7 @@ interleaved and everything aligned to 16 bytes, and 8 bytes ("plain") elsewhere.
 
 The store of a half row's second word is one half row late. Until there is one, it writes the place of the
 first word and the pointer stays ($m11 = 0); where the residual might lie there unread, the late store is
-skipped instead. An addend does not lie there, and comes the way that remote partials come.
+skipped instead. An addend comes the way that remote partials come, and has been read by then.
 
 Worker registers:
     $m0 own    $m1 remote    $m2 out    $m3 remote partials    $m4 to the next one    $m5 to the next row

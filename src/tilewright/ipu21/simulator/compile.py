@@ -102,10 +102,12 @@ class Engine(typing.NamedTuple):
             function for ASSISTANCE and its argument, or 0; the address of this thread's decoded instructions;
             that of room for `state.REPORT` of each.
         cached: the native code came from the cache.
+        code: what the entry point is in; it stays as long as this.
     """
 
     run_tiles: RunTiles
     cached: bool
+    code: Loaded
 
 
 def _package_directory() -> Path:
@@ -264,8 +266,8 @@ def _compiled() -> tuple[bytes, str]:
     return bytes(entry.library._get_compiled_object()), str(entry.fndesc.llvm_func_name)
 
 
-def _entry(code: Loaded, name: str) -> RunTiles:
-    """The entry point as a Python function; other threads go on while it runs.
+def _engine_in(code: Loaded, name: str, *, cached: bool) -> Engine:
+    """The engine with its entry point as a Python function; other threads go on while it runs.
 
     numba's functions return what they compute by a pointer, and a status that is not 0 after an exception.
     """
@@ -280,9 +282,7 @@ def _entry(code: Loaded, name: str) -> RunTiles:
         assert status == 0, "the engine raises nothing"
         return result.value
 
-    # Without this the code would be dropped.
-    run_tiles.code = code  # type: ignore[attr-defined]
-    return run_tiles
+    return Engine(run_tiles, cached, code)
 
 
 def _load(directory: Path) -> Engine | None:
@@ -290,7 +290,7 @@ def _load(directory: Path) -> Engine | None:
     data = kept(directory / "engine.o")
     if data is not None:
         with suppress(OSError, UnicodeDecodeError, LookupError):
-            return Engine(_entry(Loaded(data), (directory / "complete").read_text()), True)
+            return _engine_in(Loaded(data), (directory / "complete").read_text(), cached=True)
     return None
 
 
@@ -330,4 +330,4 @@ def _engine() -> Engine:
     data, name = _compiled()
     if directory:
         _keep(directory, data, name)
-    return Engine(_entry(Loaded(data), name), False)
+    return _engine_in(Loaded(data), name, cached=False)

@@ -30,8 +30,7 @@ def check_bindings(package: Package, segments: Segments) -> None:
         for number, binding in enumerate(group):
             text(binding.name, "name", f"{kind} {number}")
     distinct((binding.name for _, group in groups for binding in group), "binding name", "bindings")
-    chosen = segments.executable
-    code = Spans(segments.key(segments.address)[chosen], segments.key(segments.end)[chosen])
+    code = segments.spans(segments.executable, segments.memory_size)
     for kind, group in groups:
         for binding in group:
             where = f"{kind} {binding.name!r}"

@@ -10,7 +10,7 @@ from tilewright.errors import PackageError
 from ..limits import MAX_TOTAL_BYTES
 from ..records import HOST_SLICE, NO_BLOB, Binding, HostCall, HostExchange, Package
 from ..target import HOST_PAGE_BYTES, MAX_HOST_BYTES, MAX_PAGE_BYTES, MAX_STARTUP_MARK
-from .segments import Segments, Spans
+from .segments import Segments
 from .values import aligned, column, distinct, first, table, text, unsigned
 
 INITIALIZE, RUN = "initialize", "run"
@@ -44,9 +44,7 @@ def check_exchange(package: Package, segments: Segments) -> None:
 
 def _check_in_images(package: Package, segments: Segments) -> None:
     """Weights that no call moves have to be part of the images of their tiles."""
-    chosen = segments.blob != NO_BLOB
-    begin = segments.key(segments.address)[chosen]
-    stored = Spans(begin, begin + segments.file_size[chosen])
+    stored = segments.spans(segments.blob != NO_BLOB, segments.file_size)
     images = np.array([tile.image for tile in package.tiles], np.int64)
     for binding in package.weights:
         tile = column(binding.slices, "tile")

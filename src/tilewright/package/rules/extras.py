@@ -19,7 +19,7 @@ from ..records import (
 )
 from ..target import CONFIG_SPACE_BYTES, FORBIDDEN_CONFIG, TILE_BASE, TILE_END, TILES
 from .program import check_program
-from .segments import Segments, Spans
+from .segments import Segments
 from .values import aligned, column, distinct, first, integers, table, text, texts, unsigned
 
 MAX_STEPS = 1 << 16
@@ -91,8 +91,7 @@ def _check_marks(package: Package, segments: Segments) -> None:
     counts = np.array([len(marks) for marks in tables])
     owner = np.repeat(marked, counts)
     address = owner.astype(np.int64) << 32 | column(np.concatenate(tables), "address")
-    chosen = segments.executable
-    code = Spans(segments.key(segments.address)[chosen], segments.key(segments.end)[chosen])
+    code = segments.spans(segments.executable, segments.memory_size)
     hit = first(~code.hold(address, address + 1))
     if hit is not None:
         number, table_number = hit - np.searchsorted(owner, owner[hit]), package.images[owner[hit]].mark_table

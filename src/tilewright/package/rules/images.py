@@ -11,7 +11,7 @@ from tilewright.errors import PackageError
 from ..limits import MAX_BLOB_BYTES, MAX_TOTAL_BYTES
 from ..records import EXECUTE, NO_BLOB, NO_MARKS, READ, WRITE, Package
 from ..target import ENTRY_POINT, IMAGE_BASE, LAUNCH_WORD, LOADABLE_END, REGION1_BASE, TILES
-from .segments import Segments, Spans
+from .segments import Segments
 from .values import aligned, first, unsigned
 
 
@@ -70,7 +70,7 @@ def check_images(package: Package, segments: Segments) -> None:
     _check_blobs_of(package, segments)
     _check_overlap(segments)
     _check_start(package, segments)
-    memory = Spans(segments.key(segments.address), segments.key(segments.end))
+    memory = segments.spans(segments.memory_size > 0, segments.memory_size)
     for name in ("command", "diagnostic"):
         places = np.array([getattr(image, f"{name}_address") for image in package.images], np.int64)
         begin = np.arange(len(places)) << 32 | places

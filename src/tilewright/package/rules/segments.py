@@ -70,6 +70,11 @@ class Segments:
         """Of the image and an address of each segment: rises with both."""
         return self.image.astype(np.int64) << 32 | address
 
+    def spans(self, chosen: NDArray[np.bool_], size: NDArray[np.int64]) -> Spans:
+        """The first `size` bytes of each chosen segment; sizes are given of all."""
+        begin = self.key(self.address)[chosen]
+        return Spans(begin, begin + size[chosen])
+
 
 class Spans:
     """Parts of the memory of images, none of which overlap, sorted.

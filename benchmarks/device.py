@@ -198,16 +198,18 @@ def main() -> None:
     parser.add_argument("--detail", action="store_true", help="split exchange phases; takes longer")
     options = parser.parse_args()
     known = {workload.name: workload for workload in WORKLOADS}
-    unknown = [name for name in options.names if name not in known]
+    compiles = {f"compile_s_{short}": name for name, short in COMPILE_NAMES.items()}
+    unknown = [name for name in options.names if name not in known and name not in compiles]
     if unknown:
-        parser.error(f"no row {unknown[0]}; there are {', '.join(known)}")
+        parser.error(f"no row {unknown[0]}; there are {', '.join([*known, *compiles])}")
     rows = []
-    for name in options.names or known:
+    for asked in options.names or known:
+        name = compiles.get(asked, asked)
         result = measure(
             known[name],
             tiles=options.tiles,
             check=options.check,
-            simulate=not options.compile_only,
+            simulate=asked == name and not options.compile_only,
             detail=options.detail,
         )
         made = rows_of(result, known[name])

@@ -12,8 +12,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from tilewright.ipu21.simulator.native_code import Loaded
 from tilewright.ipu21.simulator.translate.native import LIGHT, compile_module, without_cache
+from tilewright.native.objects import Loaded
 
 LEAD = 0.004
 """Seconds until a common start."""

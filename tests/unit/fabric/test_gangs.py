@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tilewright.ipu21.fabric import routes
 from tilewright.ipu21.fabric.execute import execute
 from tilewright.ipu21.fabric.gangs import ganged
-from tilewright.ipu21.fabric.greedy import _UNKNOWN, _Tables
+from tilewright.ipu21.fabric.greedy import _Tables
 from tilewright.ipu21.fabric.joining import shared
 from tilewright.ipu21.fabric.messages import cut, route_times, spans_of
 from tilewright.ipu21.fabric.pairing import pairs, widened
@@ -173,9 +173,9 @@ def test_a_placement_is_given_up_when_it_is_no_shorter_or_takes_too_long() -> No
     parts = ganged(messages, stairs=False, ways=True)
     assert parts is not None
     tables = _Tables(messages, schedule(*phase).bound, None)
-    leaves, horizon, effort = tables._chosen(parts, True, _UNKNOWN)
+    leaves, horizon, effort = tables._chosen(parts, True, NEVER)
     assert horizon < 1000 and (leaves >= 0).all() and effort > 0
-    assert tables._chosen(parts, True, horizon)[1] >= _UNKNOWN
+    assert tables._chosen(parts, True, horizon)[1] >= NEVER
     assert tables._chosen(parts, True, horizon + 1)[1] == horizon
 
 

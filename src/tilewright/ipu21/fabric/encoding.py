@@ -5,8 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiled import compiled
+from ...native.loops import compiled
 from ..isa.forms import form
+from .sequence import (
+    ADDRESS,
+    CONTROL,
+    EVENTS,
+    IDLE,
+    KIND,
+    MUX_BITS,
+    MUX_WRITE,
+    POINTER_BITS,
+    POINTER_WRITE,
+    START,
+)
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint32]
@@ -30,12 +42,6 @@ _FORMS = (
 
 _RETURN = form("br $mSrc0").fixed | 10 << 20
 """`br $m10`: back to the supervisor program."""
-
-# Copies of columns and kinds of `sequence`: a compiled loop's cache would not notice a change in another
-# file. A test holds them equal.
-_OP_KIND, _OP_EVENTS, _OP_ADDRESS, _OP_CONTROL, _OP_MUX, _OP_POINTER = range(6)
-_IDLE, _START = 0, 1
-_MUX_BITS, _POINTER_BITS = 13, 18
 
 
 def _tables() -> tuple[Ints, Ints]:
@@ -66,24 +72,25 @@ def _encode_python(
     ending: int,
     words: Words,
     word_offsets: Ints,
+    fields: Ints,
 ) -> int:
-    """Fill words and word offsets; the first operation with a field out of range, or -1."""
+    """Fill words and word offsets; the first operation with a field out of range, or -1. `fields` is room
+    for those of one operation."""
     at = 0
-    fields = np.zeros(8, np.int64)
     for row in range(len(offsets) - 1):
         word_offsets[row] = at
         for i in range(offsets[row], offsets[row + 1]):
-            mux, pointer, kind = ops[i, _OP_MUX], ops[i, _OP_POINTER], ops[i, _OP_KIND]
-            fields[0] = ops[i, _OP_EVENTS] - 1
-            fields[1] = ops[i, _OP_ADDRESS] >> (3 if ops[i, _OP_CONTROL] & 4 else 2)
-            fields[2] = ops[i, _OP_CONTROL]
-            fields[3], fields[4] = pointer >> _POINTER_BITS, pointer & (1 << _POINTER_BITS) - 1
-            fields[5], fields[6] = mux >> _MUX_BITS, mux & (1 << _MUX_BITS) - 1
+            mux, pointer, kind = ops[i, MUX_WRITE], ops[i, POINTER_WRITE], ops[i, KIND]
+            fields[0] = ops[i, EVENTS] - 1
+            fields[1] = ops[i, ADDRESS] >> (3 if ops[i, CONTROL] & 4 else 2)
+            fields[2] = ops[i, CONTROL]
+            fields[3], fields[4] = pointer >> POINTER_BITS, pointer & (1 << POINTER_BITS) - 1
+            fields[5], fields[6] = mux >> MUX_BITS, mux & (1 << MUX_BITS) - 1
             if mux >= 0 and pointer >= 0:
                 number = 6
-            elif kind == _IDLE:
+            elif kind == IDLE:
                 number = 1 if pointer >= 0 else 2 if mux >= 0 else 0
-            elif kind == _START:
+            elif kind == START:
                 number = 3
             elif mux < 0 and pointer < 0:
                 number = 4
@@ -114,7 +121,7 @@ def _encode_python(
     return -1
 
 
-_encode = compiled(_encode_python, "i", "mvmvviwv")
+_encode = compiled(_encode_python, "i", "mvmvviwvv")
 
 
 def encode_operations(ops: NDArray[np.int64], offsets: Ints) -> tuple[Words, Ints]:
@@ -122,11 +129,11 @@ def encode_operations(ops: NDArray[np.int64], offsets: Ints) -> tuple[Words, Int
 
     Returns (words, word offsets [rows + 1]).
     """
-    double = np.count_nonzero((ops[:, _OP_MUX] >= 0) & (ops[:, _OP_POINTER] >= 0))
+    double = np.count_nonzero((ops[:, MUX_WRITE] >= 0) & (ops[:, POINTER_WRITE] >= 0))
     rows = len(offsets) - 1
     words = np.empty(len(ops) + int(double) + rows, dtype=np.uint32)
     word_offsets = np.zeros(rows + 1, dtype=np.int64)
-    bad = _encode(ops, offsets, _PIECES, _HEADS, _FIXED, _RETURN, words, word_offsets)
+    bad = _encode(ops, offsets, _PIECES, _HEADS, _FIXED, _RETURN, words, word_offsets, np.zeros(8, np.int64))
     # Only a defect of the composer, not of its input, gives a field that is out of range.
     assert bad < 0, f"operation {ops[bad].tolist()} cannot be encoded"
     return words, word_offsets

@@ -17,6 +17,7 @@ from .gangs import Parts, ganged
 from .messages import Ints, Messages, cumulative, slices
 from .orders import candidates
 from .pairing import early
+from .placement import EARLY, KIND, NEVER, ODD, STEADY, WIDE, choose, place, sweep
 from .transfers import TILE_IDS
 
 _ENOUGH = ((600_000, 1e9), (400_000, 1.10), (200_000, 1.05), (0, 1.02))
@@ -44,8 +45,6 @@ _PLACED = 100_000
 
 Placement = tuple[Ints, int, int]
 """Sender event at which each receiver's items leave, the latest row end, and the effort: receivers placed."""
-_UNKNOWN = 1 << 60
-"""A length that everything is shorter than; that of a placement given up."""
 
 
 _Value = TypeVar("_Value")
@@ -78,8 +77,8 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
         if best is not None and least >= best.horizon:
             continue
         tables = _Tables(messages, bound, waits(messages) if forwarding else None)
-        shortest = _UNKNOWN
-        for leaves, horizon, placed in tables.first(_UNKNOWN if best is None else best.horizon):
+        shortest = NEVER
+        for leaves, horizon, placed in tables.first(NEVER if best is None else best.horizon):
             effort += placed
             shortest = min(shortest, horizon)
             if best is None or horizon < best.horizon:
@@ -90,7 +89,7 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
     for _, least, tables in sorted(reached, key=lambda entry: entry[0]):
         if best is not None and least >= best.horizon:
             continue
-        for leaves, horizon, placed in tables.others(_UNKNOWN if best is None else best.horizon):
+        for leaves, horizon, placed in tables.others(NEVER if best is None else best.horizon):
             effort += placed
             if best is None or horizon < best.horizon:
                 best = Found(tables.messages, leaves, horizon)
@@ -111,7 +110,7 @@ def _at(steps: tuple[tuple[int, _Value], ...], size: int) -> _Value:
 
 def _hopeful(placements: Iterator[Placement], known: int, bound: int) -> Iterator[Placement]:
     """Placements of one kind, as long as they may become shorter than `known`."""
-    shortest, stale = _UNKNOWN, 0
+    shortest, stale = NEVER, 0
     for count, placement in enumerate(placements, 1):
         yield placement
         shortest = min(shortest, placement[1])
@@ -150,8 +149,6 @@ class _Tables:
     """One way to form the messages, as the compiled loops want them, and the placements of these."""
 
     def __init__(self, messages: Messages, bound: int, chained: Waits | None) -> None:
-        from .placement import EARLY, ODD, STEADY, WIDE
-
         self.messages, self.bound, self.chained = messages, bound, chained
         self.count = np.diff(messages.offsets)
         owner = messages.owner
@@ -225,8 +222,6 @@ class _Tables:
 
     def _inserted(self, order: Ints, parts: Ints) -> Placement:
         """Messages one after another, each as early as it can be."""
-        from .placement import place
-
         chained = self.chained
         if chained is not None:
             order = order[np.argsort(chained.depth[order], kind="stable")]
@@ -253,14 +248,14 @@ class _Tables:
             ways: each part is driven one way.
             known: length from which on the placement is given up.
         """
-        from .placement import choose
-
         columns, receivers, tiles = self._tables_of(parted, ways)
         placed, looks = np.zeros(len(receivers), dtype=np.int64), np.zeros(1, dtype=np.int64)
-        most = _MOST_LOOKS * len(receivers) if known < _UNKNOWN else _UNKNOWN
+        most = _MOST_LOOKS * len(receivers) if known < NEVER else NEVER
         bounds = (_at(_CHOICES, len(receivers)), known, most)
         queues = (parted.queues, parted.layers, np.arange(len(parted.message)))
-        horizon = choose(*bounds, *queues, columns, receivers, tiles, *_lists(tiles), placed, looks)
+        tables = (columns, receivers, tiles)
+        arguments = (*bounds, *queues, *tables, *_lists(tiles), placed, looks)
+        horizon = choose(*arguments)
         leaves = np.empty_like(placed)
         leaves[parted.receiver] = placed
         return leaves, horizon, int(looks[0]) // _LOOKS
@@ -271,8 +266,6 @@ class _Tables:
         Args:
             ways: each part is driven one way.
         """
-        from .placement import place
-
         parted = parted.by_turns()
         columns, receivers, tiles = self._tables_of(parted, ways)
         whole, nothing = np.ones(len(parted.message), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
@@ -285,8 +278,6 @@ class _Tables:
     def _tables_of(self, parted: Parts, ways: bool) -> tuple[Ints, Ints, Ints]:
         """Messages, receivers and tiles of parts of messages, in their order. With `ways`, all windows of a
         tile can begin at even events, or all at odd ones."""
-        from .placement import KIND
-
         message, receiver = parted.message, parted.receiver
         columns = np.concatenate([self.columns[message], np.zeros((1, 6), dtype=np.int64)])
         columns[:, 5] = parted.offsets
@@ -296,8 +287,6 @@ class _Tables:
         return columns, receivers, self._tiles_with(np.bincount(message, minlength=len(self.count)))
 
     def _sweeps(self) -> Iterator[Placement]:
-        from .placement import sweep
-
         messages, bound = self.messages, self.bound
         columns, receivers, _ = self._ordered(np.arange(len(messages.source)))
         tiles = self._tiles_with(self.count)

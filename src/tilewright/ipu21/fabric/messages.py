@@ -17,7 +17,7 @@ from .transfers import element_masks
 
 Ints = NDArray[np.int64]
 
-_SWITCH = 2
+FORMAT_LEAD = 2
 """Events by which the format changes before the first item that it holds for is stored."""
 
 
@@ -190,5 +190,5 @@ def _impossible(spans: Spans, items: Ints) -> NDArray[np.bool_]:
         wide = spans.wide[owner]
         result[owner[wide & (switch == 1)]] = True
         both = np.isin(spans.tile, spans.tile[wide]) & ~wide
-        result[owner[both & (items[owner] == topology.mux_to_store(spans.tile) - _SWITCH)]] = True
+        result[owner[both & (items[owner] == topology.mux_to_store(spans.tile) - FORMAT_LEAD)]] = True
     return result

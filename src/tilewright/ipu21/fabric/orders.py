@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import topology
+from .colouring import colour
 from .messages import Messages
 from .transfers import TILE_IDS
 
@@ -114,8 +115,6 @@ def _coloured(messages: Messages, bundle: Order) -> Iterator[Order]:
     """Colour by colour, where messages of one bundle have one colour. Colouring in the order of route times
     groups like routes, which keeps the gaps short that an endpoint has between messages of different columns.
     """
-    from .colouring import colour
-
     _, first = np.unique(bundle, return_index=True)
     source, tile, route = messages.source[first], messages.tile[first], messages.route[first]
     degree = max(int(np.bincount(end).max()) for end in (source, tile))

@@ -17,17 +17,12 @@ they differ by a constant of the tile. Rules, all per tile:
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiled import compiled
+from ...native.loops import compiled
+from ..machine.topology import MUX_TO_POINTER_BASE, RECEIVE_GUARD
 
-# Copies of constants of machine.topology and (in sequence) of items: a compiled loop's cache would not
-# notice a change in another file. A test holds them equal.
-_GUARD = 5
-_POINTER = 52
 LOOK_BACK, LOOK_BACK_EVENTS = 64, 256
 """Gaps are sought among the latest so many windows of a tile, lest the search grow with the phase, but in at
 least so many events: routes differ by up to 190."""
@@ -41,6 +36,7 @@ _CHOICE = 64
 _PATIENCE = 32
 """Events later than would be possible at best within which a candidate's place is sought first."""
 NEVER = 1 << 60
+"""A length that everything is shorter than; that of a placement given up."""
 
 WIDE, EARLY, STEADY, ODD = 4, 8, 16, 32
 """Bits of a receive window's kind, beside the direction in the lower two; 0 is a 32-bit window. STEADY: it
@@ -276,7 +272,7 @@ def _sender_at_python(
     """The first event from `start` on at which a message can leave, if receivers do not matter."""
     s, n = messages[message, SOURCE], messages[message, ITEMS]
     reads, wide = messages[message, READS], messages[message, CONTROL] & WIDE
-    delay = _POINTER + 2 * (s >> 6)
+    delay = MUX_TO_POINTER_BASE + 2 * (s >> 6)
     high = tiles[s, SENDS] + tiles[s, SENT]
     low, floor = _recent(sends, tiles[s, SENDS], high)
     high_x = tiles[s, WINDOWS] + tiles[s, HEARD]
@@ -296,7 +292,7 @@ def _sender_at_python(
         start += _written_at(windows, low_x, high_x, delay, start)
         if reads & tiles[s, WRITTEN]:
             store = start - delay
-            start = _shared(windows, masks, low_x, high_x, reads, store, store + n, _GUARD) + delay
+            start = _shared(windows, masks, low_x, high_x, reads, store, store + n, RECEIVE_GUARD) + delay
         if start == begin:
             return int(start)
 
@@ -319,7 +315,7 @@ def _receiver_at_python(
     """An event from `start` on before which a receiver cannot take what leaves; `start` if it can then."""
     d, route, kind = receivers[receiver, TILE], receivers[receiver, ROUTE], receivers[receiver, KIND]
     n = messages[message, ITEMS]
-    delay = _POINTER + 2 * (d >> 6)
+    delay = MUX_TO_POINTER_BASE + 2 * (d >> 6)
     high = tiles[d, WINDOWS] + tiles[d, HEARD]
     low, floor = _recent(windows, tiles[d, WINDOWS], high)
     high_s = tiles[d, SENDS] + tiles[d, SENT]
@@ -345,7 +341,7 @@ def _receiver_at_python(
     mask = receivers[receiver, WRITES]
     if mask & tiles[d, READ]:
         store = at + delay
-        at = _shared(sends, send_masks, low_s, high_s, mask, store, store + n + _GUARD, 0) - delay
+        at = _shared(sends, send_masks, low_s, high_s, mask, store, store + n + RECEIVE_GUARD, 0) - delay
     if at == begin and tiles[d, HEARS_WIDE] and _crossed(windows, low, high, delay, at, n, kind):
         at += 1
     return int(at - route - 1)
@@ -398,7 +394,7 @@ def _receive_python(
     mask, kind = receivers[receiver, WRITES], receivers[receiver, KIND]
     _insert(windows, masks, low, low + tiles[d, HEARD], at, size, mask, kind)
     tiles[d, HEARD] += 1
-    return int(at + _POINTER + 2 * (d >> 6) + size + _GUARD)
+    return int(at + MUX_TO_POINTER_BASE + 2 * (d >> 6) + size + RECEIVE_GUARD)
 
 
 _receive = compiled(_receive_python, "i", "mmsviii")
@@ -437,13 +433,10 @@ def _place_python(
     windows: Windows,
     masks: Ints,
     leaves: Ints,
+    left: Ints,
+    earliest: Ints,
+    over: Ints,
 ) -> int:
-    most = 0
-    for message in range(len(messages) - 1):
-        most = max(most, messages[message + 1, FIRST] - messages[message, FIRST])
-    left = np.zeros(most, np.int64)
-    earliest = np.zeros(most, np.int64)
-    over = np.zeros(len(receivers), np.int64)
     horizon = 0
     for message in range(len(messages) - 1):
         n = messages[message, ITEMS]
@@ -502,16 +495,66 @@ def _place_python(
     return int(horizon)
 
 
-place = compiled(_place_python, "i", "vmmmvvsvsvv")
-"""Place messages greedily, in their order.
+_place = compiled(_place_python, "i", "vmmmvvsvsvvvvv")
 
-`parts` tells into how many sends each may be divided, each to the receivers that are ready for it; the tables
-have the columns above, messages and tiles one row more that ends the last slices (the slices of sends have
-room for all parts and lent lanes); sends and windows, and the masks of each, need no contents. A message
-leaves after the receivers `waits` in its slice of `wait_offsets` have stored what they get (their messages
-come before it). `leaves` is filled with the sender event at which each receiver's items leave. Returns the
-latest row end.
-"""
+
+def place(
+    parts: Ints,
+    messages: Table,
+    receivers: Table,
+    tiles: Table,
+    wait_offsets: Ints,
+    waits: Ints,
+    sends: Windows,
+    send_masks: Ints,
+    windows: Windows,
+    masks: Ints,
+    leaves: Ints,
+) -> int:
+    """Place messages greedily, in their order.
+
+    `parts` tells into how many sends each may be divided, each to the receivers that are ready for it; the
+    tables have the columns above, messages and tiles one row more that ends the last slices (the slices of
+    sends have room for all parts and lent lanes); sends and windows, and the masks of each, need no contents.
+    A message leaves after the receivers `waits` in its slice of `wait_offsets` have stored what they get
+    (their messages come before it). `leaves` is filled with the sender event at which each receiver's items
+    leave. Returns the latest row end.
+    """
+    most = int(np.diff(messages[:, FIRST]).max(initial=0))
+    room = np.empty(most, np.int64), np.empty(most, np.int64), np.zeros(len(receivers), np.int64)
+    lists = sends, send_masks, windows, masks
+    return int(_place(parts, messages, receivers, tiles, wait_offsets, waits, *lists, leaves, *room))
+
+
+def _push_python(heap: Ints, count: int, value: int) -> int:
+    """Add a number to a heap, whose least comes first; how many there are now."""
+    i = count
+    while i > 0 and heap[(i - 1) >> 1] > value:
+        heap[i] = heap[(i - 1) >> 1]
+        i = (i - 1) >> 1
+    heap[i] = value
+    return count + 1
+
+
+_push = compiled(_push_python, "i", "vii")
+
+
+def _pop_python(heap: Ints, count: int) -> int:
+    """Take the least of `count` numbers from a heap."""
+    least, value = heap[0], heap[count - 1]
+    i, child = 0, 1
+    while child < count - 1:
+        if child + 1 < count - 1 and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= value:
+            break
+        heap[i] = heap[child]
+        i, child = child, 2 * child + 1
+    heap[i] = value
+    return int(least)
+
+
+_pop = compiled(_pop_python, "i", "vi")
 
 
 def _sweep_python(
@@ -529,13 +572,14 @@ def _sweep_python(
     windows: Windows,
     masks: Ints,
     leaves: Ints,
+    position: Ints,
+    left: Ints,
+    by_tile: Ints,
+    heap: Ints,
 ) -> int:
     total = len(tiles) - 1
-    position = np.zeros(len(inbox), np.int64)
-    waiting = np.zeros(total, np.int64)
-    to_hear, to_send = np.zeros(total, np.int64), np.zeros(total, np.int64)
-    free, lane = np.ones(total, np.int64), np.zeros(total, np.int64)
-    left = np.zeros(len(messages), np.int64)
+    waiting, to_hear, to_send, free, lane = by_tile[0], by_tile[1], by_tile[2], by_tile[3], by_tile[4]
+    free[:] = 1
     for i in range(len(inbox)):
         position[inbox[i]] = i
         d = receivers[inbox[i], TILE]
@@ -544,19 +588,20 @@ def _sweep_python(
         left[owner[inbox[i]]] += 1
     for m in range(len(messages) - 1):
         to_send[messages[m, SOURCE]] += messages[m, ITEMS]
-    heap = [np.int64(0) for _ in range(0)]
+    entries = 0
     for d in range(total):
         if waiting[d]:
-            heappush(heap, max(1, limit - to_hear[d] - patience) << 11 | d)
+            entries = _push(heap, entries, max(1, limit - to_hear[d] - patience) << 11 | d)
     horizon = 0
-    while len(heap):
-        least = heappop(heap)
+    while entries:
+        least = _pop(heap, entries)
+        entries -= 1
         now, d = least >> 11, least & 2047
         if waiting[d] == 0:
             continue
         due = max(free[d], limit - to_hear[d] - patience)
         if due > now:
-            heappush(heap, due << 11 | d)
+            entries = _push(heap, entries, due << 11 | d)
             continue
         # The message that leaves the shortest gap here; of those the one that most others still want.
         chosen, score = -1, 1 << 60
@@ -631,20 +676,43 @@ def _sweep_python(
         if left[m] == 0:
             to_send[s] -= n
         if waiting[d]:
-            heappush(heap, max(free[d], limit - to_hear[d] - patience) << 11 | d)
+            entries = _push(heap, entries, max(free[d], limit - to_hear[d] - patience) << 11 | d)
     return int(horizon)
 
 
-sweep = compiled(_sweep_python, "i", "iiiivvmmmsvsvv")
-"""Place messages by the clock: the receiver that cannot wait longer chooses the message it can begin first,
-and whoever else wants that one and is free joins in.
+_sweep = compiled(_sweep_python, "i", "iiiivvmmmsvsvvvvmv")
 
-`limit` is the length aimed at, and `patience` how much earlier than its last chance a receiver begins to
-choose; `ease` is the percentage of its spare time that a receiver may lose at once by joining; `salt`, if
-not 0, makes receivers choose among equals by chance. `owner` is the message of
-each receiver, `inbox` lists the receivers tile by tile (both are used up); the tables are as for `place`,
-with room for one send per receiver; `leaves` must hold -1.
-"""
+
+def sweep(
+    limit: int,
+    patience: int,
+    ease: int,
+    salt: int,
+    owner: Ints,
+    inbox: Ints,
+    messages: Table,
+    receivers: Table,
+    tiles: Table,
+    sends: Windows,
+    send_masks: Ints,
+    windows: Windows,
+    masks: Ints,
+    leaves: Ints,
+) -> int:
+    """Place messages by the clock: the receiver that cannot wait longer chooses the message it can begin
+    first, and whoever else wants that one and is free joins in.
+
+    `limit` is the length aimed at, and `patience` how much earlier than its last chance a receiver begins to
+    choose; `ease` is the percentage of its spare time that a receiver may lose at once by joining; `salt`, if
+    not 0, makes receivers choose among equals by chance. `owner` is the message of each receiver, `inbox`
+    lists the receivers tile by tile (both are used up); the tables are as for `place`, with room for one send
+    per receiver; `leaves` must hold -1. Returns the latest row end.
+    """
+    total = len(tiles) - 1
+    room = np.zeros(len(inbox), np.int64), np.zeros(len(messages), np.int64), np.zeros((5, total), np.int64)
+    lists, heap = (sends, send_masks, windows, masks), np.empty(total, np.int64)
+    ways = limit, patience, ease, salt
+    return int(_sweep(*ways, owner, inbox, messages, receivers, tiles, *lists, leaves, *room, heap))
 
 
 def _fits_python(
@@ -708,28 +776,30 @@ def _choose_python(
     masks: Ints,
     leaves: Ints,
     looks: Ints,
+    by_tile: Ints,
+    head: Ints,
+    near: Ints,
+    heap: Ints,
 ) -> int:
-    total = len(tiles) - 1
-    free, lane, left = np.zeros(total, np.int64), np.zeros(total, np.int64), np.zeros(total, np.int64)
+    free, lane, left = by_tile[0], by_tile[1], by_tile[2]
+    least, way, possible, pressing = near[0], near[1], near[2], near[3]
+    entries = 0
     for i in range(len(messages) - 1):
         left[messages[i, SOURCE]] += messages[i, ITEMS]
-    head = queues.copy()
-    least, way = np.zeros(choice, np.int64), np.zeros(choice, np.int64)
-    possible, pressing = np.zeros(choice, np.int64), np.zeros(choice, np.int64)
-    heap = [np.int64(0) for _ in range(0)]
     for i in range(len(queues) - 1):
         if queues[i] < queues[i + 1]:
-            heappush(heap, np.int64(layers[i] << 48 | i))
+            entries = _push(heap, entries, layers[i] << 48 | i)
     horizon = 0
-    while len(heap) and horizon < known and looks[0] < most:
-        entry = heappop(heap)
+    while entries and horizon < known and looks[0] < most:
+        entry = _pop(heap, entries)
+        entries -= 1
         q = entry & 0xFFFF
         m = order[head[q]]
         due = 0
         for j in range(messages[m, FIRST], messages[m + 1, FIRST]):
             due = max(due, free[receivers[j, TILE]])
         if due > entry >> 16 & 0xFFFFFFFF:
-            heappush(heap, layers[q] << 48 | due << 16 | q)
+            entries = _push(heap, entries, layers[q] << 48 | due << 16 | q)
             continue
         # When each candidate can arrive at the earliest, on average, if only lanes and free muxes matter.
         count = min(choice, queues[q + 1] - head[q])
@@ -744,7 +814,8 @@ def _choose_python(
             possible[i], pressing[i] = start + way[i], left[s]
         chosen, best, patience = -1, 0, _PATIENCE
         while chosen < 0:
-            least[:count] = possible[:count]
+            for i in range(count):
+                least[i] = possible[i]
             arrives = possible[_next(least, pressing, count)] + patience
             while True:
                 i = _next(least, pressing, count)
@@ -776,17 +847,41 @@ def _choose_python(
             due = max(due, free[to])
             leaves[j] = best
         if head[q] < queues[q + 1]:
-            heappush(heap, layers[q] << 48 | due << 16 | q)
-    return int(horizon) if len(heap) == 0 else NEVER
+            entries = _push(heap, entries, layers[q] << 48 | due << 16 | q)
+    return int(horizon) if entries == 0 else NEVER
 
 
-choose = compiled(_choose_python, "i", "iiivvvmmmsvsvvv")
-"""Place messages of queues side by side: of the lowest layer the queue whose next receivers are free first
-goes on, with the one of its first `choice` messages that arrives first; of equals the one whose sender has
-most left to send.
+_choose = compiled(_choose_python, "i", "iiivvvmmmsvsvvvmvmv")
 
-`order` lists messages queue by queue (it is used up), `queues` where each queue begins in it and one more,
-`layers` has the layer of each. The tables are as for `place`. `leaves` is filled with the sender event at
-which each receiver's items leave; `looks`, one number, becomes how often a receiver was asked when it could
-take a message. Returns the latest row end, or NEVER if that is not before `known` or takes `most` looks.
-"""
+
+def choose(
+    choice: int,
+    known: int,
+    most: int,
+    queues: Ints,
+    layers: Ints,
+    order: Ints,
+    messages: Table,
+    receivers: Table,
+    tiles: Table,
+    sends: Windows,
+    send_masks: Ints,
+    windows: Windows,
+    masks: Ints,
+    leaves: Ints,
+    looks: Ints,
+) -> int:
+    """Place messages of queues side by side: of the lowest layer the queue whose next receivers are free
+    first goes on, with the one of its first `choice` messages that arrives first; of equals the one whose
+    sender has most left to send.
+
+    `order` lists messages queue by queue (it is used up), `queues` where each queue begins in it and one
+    more, `layers` has the layer of each. The tables are as for `place`. `leaves` is filled with the sender
+    event at which each receiver's items leave; `looks`, one number, becomes how often a receiver was asked
+    when it could take a message. Returns the latest row end, or NEVER if that is not before `known` or takes
+    `most` looks.
+    """
+    room = np.zeros((3, len(tiles) - 1), np.int64), queues.copy(), np.zeros((4, choice), np.int64)
+    lists, heap = (sends, send_masks, windows, masks), np.empty(len(queues), np.int64)
+    bounds, tables = (choice, known, most), (messages, receivers, tiles)
+    return int(_choose(*bounds, queues, layers, order, *tables, *lists, leaves, looks, *room, heap))

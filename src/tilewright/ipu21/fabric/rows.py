@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from ...errors import ScheduleError
 from ..machine import topology
+from .encoding import encode_operations
 from .items import CONTINUE, FORMAT, MUX, MUXPAIR, POINTER, ROW_ITEM, SEND
+from .sequence import FAULTS, OPERATION_COLUMNS, operation_bound, sequence_rows
 
 
 def compose_row(items: NDArray[np.void], end: int, *, tile: int | None = None) -> NDArray[np.uint32]:
@@ -67,9 +69,6 @@ def compose_arrays(
     tiles: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Words of many rows from checked arrays (columns as in `sequence`). Returns (words, word offsets)."""
-    from .encoding import encode_operations
-    from .sequence import FAULTS, OPERATION_COLUMNS, operation_bound, sequence_rows
-
     ops = np.empty((operation_bound(sends, controls, ends), OPERATION_COLUMNS), dtype=np.int64)
     offsets = np.zeros(len(ends) + 1, dtype=np.int64)
     row, fault, event = sequence_rows(sends, send_offsets, controls, control_offsets, ends, ops, offsets)

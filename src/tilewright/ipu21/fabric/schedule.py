@@ -16,6 +16,7 @@ from .messages import Ints, Messages, Spans, as_messages, cut, directions, spans
 from .pairing import MINIMUM_ITEMS, entirely, least_items, pairs, widened
 from .rows import compose_arrays
 from .transfers import TILE_IDS, check_transfers
+from .writes import register_writes
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,6 @@ def _regroup(messages: Messages, leaves: Ints) -> tuple[Messages, Ints]:
 
 def _rows(messages: Messages, starts: Ints, bound: int) -> Schedule:
     """Compose the rows of placed messages."""
-    from .writes import register_writes
-
     order = np.lexsort((starts, messages.source))
     sends = np.stack([starts, messages.items, messages.address, messages.control], axis=1)[order]
     send_tile = messages.source[order]

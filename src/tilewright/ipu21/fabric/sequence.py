@@ -20,7 +20,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiled import compiled
+from ...native.loops import compiled
+from ..machine.topology import MUX_NEUTRAL
+from .items import CONTINUE, FORMAT, MUX, MUXPAIR, POINTER
 
 IDLE, START, RUN = 0, 1, 2
 KIND, EVENTS, ADDRESS, CONTROL, MUX_WRITE, POINTER_WRITE, EFFECT = range(7)
@@ -35,9 +37,6 @@ IDLE_REACH, IDLE_MUX_REACH, IDLE_POINTER_REACH = 1 << 19, 1 << 12, 1 << 7
 
 SEND_EVENT, SEND_WORDS, SEND_ADDRESS, SEND_CONTROL = range(4)
 CONTROL_EVENT, CONTROL_KIND, CONTROL_VALUE, CONTROL_WORDS = range(4)
-# Copies, see placement.
-_MUX, _POINTER, _FORMAT, _MUXPAIR, _CONTINUE = 1, 2, 3, 4, 5
-_NEUTRAL = 0x640
 _NEVER = 1 << 60
 
 SEND_OVERLAP, CONTROL_NEAR_START, CONTROL_TWICE, CONTROL_EARLY, PARITY, ENDS_EARLY, PAIR_SELECT = range(1, 8)
@@ -84,9 +83,9 @@ def _held_python(
     mux, held = -1, -1
     for j in range(stop - 1, first - 1, -1):
         kind, since = controls[j, 1], controls[j, 0]
-        if since <= event and mux < 0 and kind == _MUX:
+        if since <= event and mux < 0 and kind == MUX:
             mux = controls[j, 2]
-        if since <= event and held < 0 and kind in (_POINTER, _CONTINUE):
+        if since <= event and held < 0 and kind in (POINTER, CONTINUE):
             if since < event and controls[j, 3] == 0:
                 return -1, -1
             moved = controls[j, 3]
@@ -94,7 +93,7 @@ def _held_python(
             held = (controls[j, 2] >> 2) + moved
         if mux >= 0 and held >= 0:
             break
-    return mux if mux >= 0 else _NEUTRAL, held if held >= 0 else pointer
+    return mux if mux >= 0 else MUX_NEUTRAL, held if held >= 0 else pointer
 
 
 _held = compiled(_held_python, "2", "miiii")
@@ -181,12 +180,12 @@ def _gather_python(controls: NDArray[np.int64], j: int, stop: int) -> tuple[int,
     mux, pointer = -1, -1
     while j < stop and controls[j, 0] == event:
         kind, value = controls[j, 1], controls[j, 2]
-        if kind in (_MUX, _MUXPAIR):
-            select = 1 << MUX_BITS if kind == _MUXPAIR else 0
+        if kind in (MUX, MUXPAIR):
+            select = 1 << MUX_BITS if kind == MUXPAIR else 0
             mux = value | select if mux == -1 else -2
-        elif kind == _POINTER:
+        elif kind == POINTER:
             pointer = value >> 2 if pointer == -1 else -2
-        elif kind == _FORMAT:
+        elif kind == FORMAT:
             pointer = value | 1 << POINTER_BITS if pointer == -1 else -2
         j += 1
     return j, mux, pointer
@@ -197,10 +196,10 @@ _gather = compiled(_gather_python, "3", "mii")
 
 def _next_write_python(controls: NDArray[np.int64], j: int, stop: int) -> int:
     """Index of the first item at or after `j` whose event has a write (`stop` if none)."""
-    while j < stop and controls[j, 1] > _MUXPAIR:
+    while j < stop and controls[j, 1] > MUXPAIR:
         k = j + 1
         while k < stop and controls[k, 0] == controls[j, 0]:
-            if controls[k, 1] <= _MUXPAIR:
+            if controls[k, 1] <= MUXPAIR:
                 return j
             k += 1
         j = k
@@ -319,6 +318,38 @@ def _sequence_row_python(
 _sequence_row = compiled(_sequence_row_python, "3", "miimiiim")
 
 
+def _sequence_rows_python(
+    sends: NDArray[np.int64],
+    send_offsets: NDArray[np.int64],
+    controls: NDArray[np.int64],
+    control_offsets: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    ops: NDArray[np.int64],
+    op_offsets: NDArray[np.int64],
+) -> tuple[int, int, int]:
+    total = 0
+    op_offsets[0] = 0
+    for row in range(len(ends)):
+        count, fault, event = _sequence_row(
+            sends,
+            send_offsets[row],
+            send_offsets[row + 1],
+            controls,
+            control_offsets[row],
+            control_offsets[row + 1],
+            ends[row],
+            ops[total:],
+        )
+        if fault:
+            return row, fault, event
+        total += count
+        op_offsets[row + 1] = total
+    return -1, 0, 0
+
+
+_sequence_rows = compiled(_sequence_rows_python, "3", "mvmvvmv")
+
+
 def sequence_rows(
     sends: NDArray[np.int64],
     send_offsets: NDArray[np.int64],
@@ -341,16 +372,8 @@ def sequence_rows(
     Returns:
         (row, fault, event) of the first fault, or (-1, 0, 0).
     """
-    bounds = zip(send_offsets[:-1], send_offsets[1:], control_offsets[:-1], control_offsets[1:], strict=True)
-    total = 0
-    op_offsets[0] = 0
-    for row, (s, s_stop, c, c_stop) in enumerate(bounds):
-        count, fault, event = _sequence_row(sends, s, s_stop, controls, c, c_stop, ends[row], ops[total:])
-        if fault:
-            return row, fault, event
-        total += count
-        op_offsets[row + 1] = total
-    return -1, 0, 0
+    row, fault, event = _sequence_rows(sends, send_offsets, controls, control_offsets, ends, ops, op_offsets)
+    return row, fault, event
 
 
 def operation_bound(sends: NDArray[np.int64], controls: NDArray[np.int64], ends: NDArray[np.int64]) -> int:

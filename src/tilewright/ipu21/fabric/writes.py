@@ -5,18 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiled import compiled
+from ...native.loops import compiled
+from ..machine.topology import MUX_NEUTRAL, MUX_TO_POINTER_BASE, RECEIVE_GUARD
 from . import routes
-from .messages import Ints, Messages
+from .items import CONTINUE, FORMAT, MUX, MUXPAIR, POINTER
+from .messages import FORMAT_LEAD, Ints, Messages
 from .pairing import early
 from .transfers import TILE_IDS
-
-# Copies of kinds of `items` and constants of machine.topology: a compiled loop's cache would not notice a
-# change in another file. A test holds them equal.
-_MUX, _POINTER, _FORMAT, _MUXPAIR, _CONTINUE = 1, 2, 3, 4, 5
-_NEUTRAL, _STORE, _GUARD = 0x640, 52, 5
-_SWITCH = 2
-"""Events by which the format changes before the first item that it holds for is stored."""
 
 TILE, EVENT, ITEMS, SENDER, TARGET, WORDS, WIDE, WAY, EARLY = range(9)
 """Columns of receives: EVENT is that of the mux; WAY is 1 or 2, the direction that items come from."""
@@ -43,14 +38,15 @@ def _all_writes_python(
     controls: NDArray[np.int64],
     offsets: Ints,
     ends: Ints,
+    muxes: Ints,
+    stores: Ints,
 ) -> int:
     """Fill controls, their offsets by tile id, and the events at which rows may end; the number of controls.
 
     `receives` is sorted by tile and event; `sends` are the events at which sends begin, sorted within the
-    slice of each tile.
+    slice of each tile. `muxes` and `stores` have room for the writes of a tile of either kind.
     """
     total = len(receives)
-    muxes, stores = np.empty((2 * total + 1, 4), np.int64), np.empty((3 * total + 1, 4), np.int64)
     count, first = 0, 0
     for tile in range(len(ends)):
         offsets[tile] = count
@@ -58,7 +54,7 @@ def _all_writes_python(
         while stop < total and receives[stop, 0] == tile:
             stop += 1
         m, p = 0, 0
-        delay = _STORE + 2 * (tile >> 6)
+        delay = MUX_TO_POINTER_BASE + 2 * (tile >> 6)
         for i in range(first, stop):
             event, n, sender = receives[i, 1], receives[i, 2], receives[i, 3]
             target, wide, way = receives[i, 4], receives[i, 6], receives[i, 7]
@@ -73,26 +69,26 @@ def _all_writes_python(
             followed = i + 1 < stop and wide == receives[i + 1, 6] and event + n == receives[i + 1, 1]
             if wide == 0:
                 if not held:
-                    m = _enter(muxes, m, event, _MUX, sender, 0)
+                    m = _enter(muxes, m, event, MUX, sender, 0)
                 if not followed:
-                    m = _enter(muxes, m, event + n, _MUX, _NEUTRAL, 0)
+                    m = _enter(muxes, m, event + n, MUX, MUX_NEUTRAL, 0)
             else:
                 if receives[i, 8] and not held:
-                    m = _enter(muxes, m, event - 1, _MUXPAIR, sender ^ (tile & 2), 0)
+                    m = _enter(muxes, m, event - 1, MUXPAIR, sender ^ (tile & 2), 0)
                 if receives[i, 8] and not followed:
-                    m = _enter(muxes, m, event + n - 1, _MUXPAIR, _NEUTRAL, 0)
+                    m = _enter(muxes, m, event + n - 1, MUXPAIR, MUX_NEUTRAL, 0)
             if form != before:
-                p = _enter(stores, p, event + delay - _SWITCH, _FORMAT, form, 0)
-            kind = _CONTINUE if carried else _POINTER
+                p = _enter(stores, p, event + delay - FORMAT_LEAD, FORMAT, form, 0)
+            kind = CONTINUE if carried else POINTER
             p = _enter(stores, p, event + delay, kind, target, -n if wide else n)
-            ends[tile] = max(ends[tile], event + delay + n + _GUARD)
+            ends[tile] = max(ends[tile], event + delay + n + RECEIVE_GUARD)
             if form and i + 1 == stop:
-                back = event + delay + n - _SWITCH
+                back = event + delay + n - FORMAT_LEAD
                 for j in range(send_offsets[tile], send_offsets[tile + 1]):
                     if sends[j] <= back <= sends[j] + 1:
                         back = sends[j] + 2
-                p = _enter(stores, p, back, _FORMAT, 0, 0)
-                ends[tile] = max(ends[tile], back + _SWITCH + _GUARD)
+                p = _enter(stores, p, back, FORMAT, 0, 0)
+                ends[tile] = max(ends[tile], back + FORMAT_LEAD + RECEIVE_GUARD)
         i, j = 0, 0
         while i < m or j < p:
             earlier = j == p or (
@@ -110,7 +106,7 @@ def _all_writes_python(
     return count
 
 
-_all_writes = compiled(_all_writes_python, "i", "mvvmvv")
+_all_writes = compiled(_all_writes_python, "i", "mvvmvvmm")
 
 
 def register_writes(messages: Messages, starts: Ints) -> tuple[Ints, Ints, Ints]:
@@ -145,5 +141,8 @@ def register_writes(messages: Messages, starts: Ints) -> tuple[Ints, Ints, Ints]
     begins = np.argsort(messages.source << 40 | starts, kind="stable")
     sends, senders = starts[begins], messages.source[begins]
     send_offsets = np.searchsorted(senders, np.arange(TILE_IDS + 1))
-    count = _all_writes(receives, sends, send_offsets, controls, offsets, ends)
+    # A tile has at most two mux writes and three others per receive.
+    most = int(np.bincount(tile, minlength=1).max())
+    room = np.empty((2 * most, 4), dtype=np.int64), np.empty((3 * most, 4), dtype=np.int64)
+    count = _all_writes(receives, sends, send_offsets, controls, offsets, ends, *room)
     return controls[:count], offsets, ends

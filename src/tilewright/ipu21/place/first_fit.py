@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiled import compiled
+from ...native.loops import compiled
+from ..machine.memory import ELEMENT_BYTES, INTERLEAVED_ELEMENT_BYTES
+from .problem import ALIGN, HARD, MEMORY, MUST, PREFER, SIZE, SOFT, SPAN
 
 Ints = NDArray[np.int64]
 Relations = NDArray[np.uint8]
@@ -13,19 +15,12 @@ Relations = NDArray[np.uint8]
 BEGIN, REGION1, END = range(3)
 """Entries of `limits`: where data may begin, where region 1 does, and where memory ends."""
 
-# Copies of columns and kinds of `problem` and of element sizes of `machine.memory`: a compiled loop's cache
-# would not notice a change in another file. A test holds them equal.
-_SIZE, _ALIGN, _MEMORY = 0, 1, 2
-_ANY, _MUST, _PREFER, _SPAN = 0, 1, 2, 3
-_SOFT, _HARD = 2, 3
-_ELEMENT, _INTERLEAVED = 16 * 1024, 32 * 1024
-
 
 def _element_end_python(limits: Ints, address: int) -> int:
     """The first start of an effective element at or after an address."""
-    size, base = _ELEMENT, 0
+    size, base = ELEMENT_BYTES, 0
     if address >= limits[1]:
-        size, base = _INTERLEAVED, limits[1]
+        size, base = INTERLEAVED_ELEMENT_BYTES, limits[1]
     return int(base + (address - base + size - 1) // size * size)
 
 
@@ -34,9 +29,9 @@ element_end = compiled(_element_end_python, "i", "vi")
 
 def _element_begin_python(limits: Ints, address: int) -> int:
     """The start of the effective element that holds an address."""
-    size, base = _ELEMENT, 0
+    size, base = ELEMENT_BYTES, 0
     if address >= limits[1]:
-        size, base = _INTERLEAVED, limits[1]
+        size, base = INTERLEAVED_ELEMENT_BYTES, limits[1]
     return int(base + (address - base) // size * size)
 
 
@@ -56,7 +51,7 @@ def _lowest_python(
 ) -> int:
     """The lowest address from `begin` on that is free for an item beside `placed[:count]` (sorted by
     address); relations from `apart` on keep elements apart. It may lie past the end of memory."""
-    size, align = items[item, _SIZE], items[item, _ALIGN]
+    size, align = items[item, SIZE], items[item, ALIGN]
     start = (begin + align - 1) // align * align
     moved = True
     while moved:
@@ -66,7 +61,7 @@ def _lowest_python(
             relation = relations[item, other]
             if relation == 0:
                 continue
-            low, high = at[other], at[other] + items[other, _SIZE]
+            low, high = at[other], at[other] + items[other, SIZE]
             if relation >= apart:
                 low, high = element_begin(limits, low), element_end(limits, high)
             if start < high and start + size > low:
@@ -94,18 +89,18 @@ def _find_python(
     items: Ints, relations: Relations, limits: Ints, placed: Ints, count: int, at: Ints, item: int
 ) -> tuple[int, int]:
     """(address, 0) of a place for an item, wishes granted if possible; (-1, bytes lacking) without one."""
-    size, memory = items[item, _SIZE], items[item, _MEMORY]
+    size, memory = items[item, SIZE], items[item, MEMORY]
     lacking = 0
     for choice in range(4):
         # Of an item that prefers region 1, this is the stronger wish: its kernel runs faster there.
-        upper = choice < 2 if memory == _PREFER else choice % 2 == 1
-        soft = choice % 2 == 0 if memory == _PREFER else choice < 2
-        if memory == _MUST and not upper:
+        upper = choice < 2 if memory == PREFER else choice % 2 == 1
+        soft = choice % 2 == 0 if memory == PREFER else choice < 2
+        if memory == MUST and not upper:
             continue
         begin, end = (limits[1], limits[2]) if upper else (limits[0], limits[1])
-        if memory == _SPAN:
+        if memory == SPAN:
             begin, end = limits[0], limits[2]
-        address = lowest(items, relations, limits, placed, count, at, item, begin, _SOFT if soft else _HARD)
+        address = lowest(items, relations, limits, placed, count, at, item, begin, SOFT if soft else HARD)
         if address + size <= end:
             return address, 0
         if upper:
@@ -118,9 +113,8 @@ find = compiled(_find_python, "2", "muvvivi")
 
 
 def _first_fit_python(
-    items: Ints, relations: Relations, limits: Ints, order: Ints, at: Ints
+    items: Ints, relations: Relations, limits: Ints, order: Ints, at: Ints, placed: Ints
 ) -> tuple[int, int]:
-    placed = np.empty(len(order), np.int64)
     for count in range(len(order)):
         item = order[count]
         address, lacking = find(items, relations, limits, placed, count, at, item)
@@ -131,25 +125,31 @@ def _first_fit_python(
     return -1, 0
 
 
-first_fit = compiled(_first_fit_python, "2", "muvvv")
-"""Fill `at` with an address for every item, in the given order. Returns (-1, 0), or the first item that finds
-no place and the bytes that it lacks."""
+_first_fit = compiled(_first_fit_python, "2", "muvvvv")
 
 
-def _improve_python(items: Ints, relations: Relations, limits: Ints, order: Ints, at: Ints) -> None:
-    placed = np.empty(len(order), np.int64)
+def first_fit(items: Ints, relations: Relations, limits: Ints, order: Ints, at: Ints) -> tuple[int, int]:
+    """Fill `at` with an address for every item, in the given order. Returns (-1, 0), or the first item that
+    finds no place and the bytes that it lacks."""
+    item, lacking = _first_fit(items, relations, limits, order, at, np.empty_like(order))
+    return item, lacking
+
+
+def _improve_python(
+    items: Ints, relations: Relations, limits: Ints, order: Ints, at: Ints, placed: Ints
+) -> None:
     for item in order:
         count = 0
         for other in order:
             if other != item:
                 insert(placed, count, at, other)
                 count += 1
-        size, memory = items[item, _SIZE], items[item, _MEMORY]
-        wrong = memory == _PREFER and at[item] < limits[1]
+        size, memory = items[item, SIZE], items[item, MEMORY]
+        wrong = memory == PREFER and at[item] < limits[1]
         for other in order:
-            if relations[item, other] == _SOFT:
+            if relations[item, other] == SOFT:
                 low = element_begin(limits, at[other])
-                high = element_end(limits, at[other] + items[other, _SIZE])
+                high = element_end(limits, at[other] + items[other, SIZE])
                 wrong = wrong or (at[item] < high and at[item] + size > low)
         if wrong:
             address, _ = find(items, relations, limits, placed, count, at, item)
@@ -157,5 +157,9 @@ def _improve_python(items: Ints, relations: Relations, limits: Ints, order: Ints
                 at[item] = address
 
 
-improve = compiled(_improve_python, "-", "muvvv")
-"""Move items whose wishes are not granted to where they are, if there is room as things lie."""
+_improve = compiled(_improve_python, "-", "muvvvv")
+
+
+def improve(items: Ints, relations: Relations, limits: Ints, order: Ints, at: Ints) -> None:
+    """Move items whose wishes are not granted to where they are, if there is room as things lie."""
+    _improve(items, relations, limits, order, at, np.empty_like(order))

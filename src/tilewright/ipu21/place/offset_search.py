@@ -15,36 +15,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiled import compiled
+from ...native.loops import compiled
+from .first_fit import element_end
+from .problem import ALIGN, FIRST, HARD, LAST, MEMORY, MUST, SIZE
 
 Ints = NDArray[np.int64]
 Relations = NDArray[np.uint8]
 
 FOUND, NONE, GAVE_UP = 1, 0, -1
 
-# Copies, see first_fit.
-_SIZE, _ALIGN, _MEMORY, _FIRST, _LAST = 0, 1, 2, 3, 4
-_MUST = 1
-_HARD = 3
-_ELEMENT, _INTERLEAVED = 16 * 1024, 32 * 1024
-
-
-def _element_end_python(limits: Ints, address: int) -> int:
-    """The first start of an effective element at or after an address."""
-    size, base = _ELEMENT, 0
-    if address >= limits[1]:
-        size, base = _INTERLEAVED, limits[1]
-    return int(base + (address - base + size - 1) // size * size)
-
-
-_element_end = compiled(_element_end_python, "i", "vi")
-
 
 def _settle_python(items: Ints, limits: Ints, item: int, floor: int) -> int:
     """The lowest address at or above `floor` at which an item may lie, nothing else considered."""
-    align = items[item, _ALIGN]
+    align = items[item, ALIGN]
     address = (floor + align - 1) // align * align
-    if address < limits[1] and (items[item, _MEMORY] == _MUST or address + items[item, _SIZE] > limits[1]):
+    if address < limits[1] and (items[item, MEMORY] == MUST or address + items[item, SIZE] > limits[1]):
         address = (limits[1] + align - 1) // align * align
     return int(address)
 
@@ -63,8 +48,8 @@ def _hopeless_python(
     for i in range(len(items)):
         if at[i] >= 0:
             continue
-        must = items[i, _MEMORY] == _MUST
-        for t in range(items[i, _FIRST], items[i, _LAST] + 1):
+        must = items[i, MEMORY] == MUST
+        for t in range(items[i, FIRST], items[i, LAST] + 1):
             work[t] += sizes[i]
             work[sections + t] = min(work[sections + t], floors[i])
             if must:
@@ -98,8 +83,8 @@ def _candidates_python(
     least = 1 << 62
     for i in range(len(items)):
         if at[i] < 0:
-            end = floors[i] + items[i, _SIZE]
-            least = min(least, _element_end(limits, end) if closed[i] else end)
+            end = floors[i] + items[i, SIZE]
+            least = min(least, element_end(limits, end) if closed[i] else end)
     count = 0
     for i in range(len(items)):
         if at[i] >= 0 or floors[i] >= least or floors[i] < low or (floors[i] == low and i < last):
@@ -128,25 +113,24 @@ def _search_python(
     limits: Ints,
     twins: Ints,
     rank: Ints,
-    sections: int,
     slack: int,
     budget: int,
     at: Ints,
+    floors: Ints,
+    chosen: Ints,
+    levels: Ints,
+    work: Ints,
+    closed: Ints,
 ) -> int:
     count = len(items)
-    floors = np.empty((count + 1, count), np.int64)
-    chosen = np.empty((count + 1, count), np.int64)
-    number, following = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
-    path = np.full(count + 1, -1, np.int64)
-    work = np.empty(4 * sections, np.int64)
-    closed = np.zeros(count, np.int64)
+    number, following, path = levels[0], levels[1], levels[2]
     cost = count
     for i in range(count):
         at[i] = -1
         floors[0, i] = _settle(items, limits, i, limits[0])
-        cost += items[i, _LAST] - items[i, _FIRST] + 1
+        cost += items[i, LAST] - items[i, FIRST] + 1
         for j in range(count):
-            if relations[i, j] >= _HARD:
+            if relations[i, j] >= HARD:
                 closed[i] = 1
     depth, spent = 0, 0
     if _hopeless(items, sizes, limits, floors[0], at, 0, slack, work):
@@ -168,17 +152,17 @@ def _search_python(
         following[depth] += 1
         address = floors[depth, item]
         path[depth], at[item] = item, address
-        fits = address + items[item, _SIZE] <= limits[2]
-        end = address + items[item, _SIZE]
-        beyond = _element_end(limits, end)
+        fits = address + items[item, SIZE] <= limits[2]
+        end = address + items[item, SIZE]
+        beyond = element_end(limits, end)
         depth += 1
         for i in range(count):
             floor = floors[depth - 1, i]
             if at[i] < 0 and relations[item, i]:
-                least = beyond if relations[item, i] >= _HARD else end
+                least = beyond if relations[item, i] >= HARD else end
                 if least > floor:
                     floor = _settle(items, limits, i, least)
-                    if floor + items[i, _SIZE] > limits[2]:
+                    if floor + items[i, SIZE] > limits[2]:
                         fits = False
                         break
             floors[depth, i] = floor
@@ -192,10 +176,29 @@ def _search_python(
         )
 
 
-search = compiled(_search_python, "i", "mvuvvviiiv")
-"""Fill `at` with an address for every item that breaks no hard rule.
+_search = compiled(_search_python, "i", "mvuvvviivmmmvv")
 
-`sizes` is what items take of a section at least, `slack` what of it may be missing at the top; `twins` is as
-`Problem.twins` gives it; `rank` orders items among those with the same lowest address; `budget` limits the
-work, in steps of the inner loops. Returns FOUND, NONE (there is no placement) or GAVE_UP.
-"""
+
+def search(
+    items: Ints,
+    sizes: Ints,
+    relations: Relations,
+    limits: Ints,
+    twins: Ints,
+    rank: Ints,
+    sections: int,
+    slack: int,
+    budget: int,
+    at: Ints,
+) -> int:
+    """Fill `at` with an address for every item that breaks no hard rule.
+
+    `sizes` is what items take of a section at least, `slack` what of it may be missing at the top; `twins` is
+    as `Problem.twins` gives it; `rank` orders items among those with the same lowest address; `budget` limits
+    the work, in steps of the inner loops. Returns FOUND, NONE (there is no placement) or GAVE_UP.
+    """
+    count = len(items)
+    tables = np.empty((2, count + 1, count), np.int64)
+    levels, work = np.zeros((3, count + 1), np.int64), np.empty(4 * sections, np.int64)
+    room = tables[0], tables[1], levels, work, np.zeros(count, np.int64)
+    return int(_search(items, sizes, relations, limits, twins, rank, slack, budget, at, *room))

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..machine.memory import LOADABLE_END, REGION1_BASE
+from .first_fit import first_fit, improve
+from .offset_search import FOUND, NONE, search
 from .problem import ANY, HARD, MEMORY, MUST, PREFER, SIZE, SPAN, Problem, as_problem
 from .request import NoRoomError, Placed, Request
 
@@ -39,8 +41,6 @@ def place(
 
     Raises NoRoomError.
     """
-    from .first_fit import first_fit, improve
-
     problem = as_problem(requests)
     limits = np.array([min(standard_start, REGION1_BASE), REGION1_BASE, LOADABLE_END], dtype=np.int64)
     at = np.empty(len(requests), dtype=np.int64)
@@ -71,8 +71,6 @@ def _spanned(problem: Problem, limits: Ints, at: Ints) -> Ints:
     """Addresses, or better ones: where region 1 has no room for all that prefers it, the largest of what may
     lie anywhere takes region 0 as a whole and goes on into region 1.
     """
-    from .first_fit import first_fit
-
     size, memory = problem.items[:, SIZE], problem.items[:, MEMORY]
     anywhere = np.where(memory == ANY, size, 0)
     denied = (memory == PREFER) & (at < limits[1])
@@ -140,8 +138,6 @@ def _orders(problem: Problem, like: Mapping[str, Placed] | None) -> Iterator[tup
 
 def _repaired(problem: Problem, limits: Ints, at: Ints) -> bool:
     """Fill `at` by first fit in orders in which what found no place moves forward. True if all find one."""
-    from .first_fit import first_fit
-
     items = _wishless(problem)
     for key in (-items[:, SIZE], -items[:, SIZE] * problem.duration):
         order = _by(problem, key)
@@ -158,8 +154,6 @@ def _repaired(problem: Problem, limits: Ints, at: Ints) -> bool:
 
 def _searched(problem: Problem, limits: Ints, at: Ints) -> tuple[bool, bool]:
     """(true if `at` holds addresses for all, true if there are none for sure), by search."""
-    from .offset_search import FOUND, NONE, search
-
     items = _wishless(problem)
     size, duration = items[:, SIZE], problem.duration
     preferences = (-size * duration, -size, -duration)

@@ -25,12 +25,12 @@ from typing import Any
 
 from ...errors import UsageError
 from ...files import write_whole
+from ...native.objects import Loaded, binding, keep, kept
 from ...user_cache import cache_area
 from ..isa.meaning import arrays
 from .flat_linking import PREFIX, flat_linking
 from .generate import dispatch_source
 from .instruction_tables import MEANING_MODULES, instruction_tables
-from .native_code import Loaded, binding, keep, kept
 
 _MEANING_BASE = ("bits", "arrays", "registry", "address")
 _ENGINE = (
@@ -55,7 +55,6 @@ _OTHER_SOURCES = (
     "generate",
     "instruction_tables",
     "intrinsics",
-    "native_code",
     "state",
     "stops",
 )

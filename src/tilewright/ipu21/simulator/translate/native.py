@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ....native.objects import Loaded, binding, keep, kept
 from ....user_cache import cache_area
 from ..compile import engine_digest
-from ..native_code import Loaded, binding, keep, kept
 
 LIGHT, FULL = "light", "full"
 """Optimisation: `sroa` and `simplifycfg` only, or everything."""

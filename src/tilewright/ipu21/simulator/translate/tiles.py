@@ -11,10 +11,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ....native.objects import binding
 from ...machine.memory import TILE_BASE
 from .. import state as at
 from ..batch import run_states, run_tiles
-from ..native_code import binding
 from ..stop_table import Stops
 from ..tile import Tile
 from ..tiles import CompiledTiles

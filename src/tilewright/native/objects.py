@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ...errors import UsageError
-from ...files import write_whole
+from ..errors import UsageError
+from ..files import write_whole
 
 
 def keep(path: Path, data: bytes) -> None:

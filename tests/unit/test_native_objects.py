@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.ipu21.simulator.native_code import keep, kept
+from tilewright.native.objects import keep, kept
 
 pytestmark = pytest.mark.sim
 

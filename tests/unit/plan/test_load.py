@@ -7,7 +7,8 @@ import pytest
 
 from tilewright.ipu21.kernels import KERNELS
 from tilewright.ipu21.plan import cost
-from tilewright.ipu21.plan.movement import COPY, FRAGMENT, PAIRED_LEAST, PAIRED_MORE, Load, Traffic, load_of
+from tilewright.ipu21.plan.movement import COPY, FRAGMENT, Load, Traffic, load_of
+from tilewright.ipu21.plan.receivers import PAIRED_LEAST, PAIRED_MORE
 
 pytestmark = pytest.mark.unit
 

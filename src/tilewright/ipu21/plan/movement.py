@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from .layout import SHARD, Layout
+from .receivers import add_load, divide
 
 FRAGMENT = np.dtype(
     [
@@ -287,49 +288,27 @@ def _traffic(
         spans: FRAGMENT records without tiles.
         holder, want: shard numbers of source and destination of each span.
     """
-    sender = held.tiles[held.first[holder]]
-    count = wanted.first[want + 1] - wanted.first[want]
-    span = np.repeat(np.arange(len(spans)), count)
-    begin = np.cumsum(count) - count
-    receiver = wanted.tiles[np.arange(len(span)) - np.repeat(begin - wanted.first[want], count)]
-    holds = np.zeros(len(receiver), dtype=bool)
-    known = receiver < len(held.of_tile)
-    holds[known] = held.of_tile[receiver[known]] == holder[span[known]]
-    remote = np.bincount(span, weights=~holds, minlength=len(spans)).astype(np.int64)
-    looped = (receiver == sender[span]) & (remote[span] >= 2)
-    sent, kept = ~holds | looped, holds & ~looped
-    receivers = np.bincount(span, weights=sent, minlength=len(spans)).astype(np.int64)
-    fragments = spans.copy()
-    fragments["source"] = sender
-    fragments["count"] = receivers
-    fragments["first"] = np.cumsum(receivers) - receivers
-    copies = np.zeros(int(kept.sum()), dtype=COPY)
-    copies["tile"] = receiver[kept]
-    for field in ("source_offset", "destination_offset"):
-        copies[field] = spans[field][span[kept]]
-    copies["words"] = spans["words"][span[kept]] // 2
-    return Traffic(fragments[receivers > 0], receiver[sent], copies)
+    most = int((wanted.first[want + 1] - wanted.first[want]).sum())
+    fragments, copies = np.empty(len(spans), dtype=FRAGMENT), np.empty(most, dtype=COPY)
+    receivers = np.empty(most, dtype=np.int64)
+    sources = held.tiles, held.first, holder, held.of_tile
+    destinations = wanted.tiles, wanted.first, want
+    results = _rows(fragments), receivers, _rows(copies)
+    made, heard, kept = divide(_rows(spans), *sources, *destinations, *results)
+    return Traffic(fragments[:made], receivers[:heard], copies[:kept])
 
 
-PAIRED_LEAST, PAIRED_MORE = 8, 3
-"""Events of a fragment that reaches both tiles of a pair as 64-bit items: no fewer, and so many beside its
-items (fitted to the scheduler)."""
+def _rows(records: NDArray[np.void]) -> NDArray[np.int64]:
+    """Records of integers as rows of a matrix, which has them in common."""
+    return records.view(np.int64).reshape(len(records), len(records.dtype.names or ()))
 
 
 def load_of(traffic: Sequence[Traffic], tiles: int) -> Load:
     """Words, fragments and copies at the busiest tiles of a phase with these moves over `tiles` tiles."""
-    received, sent, pieces, copies, copied = (np.zeros(tiles, dtype=np.int64) for _ in range(5))
+    totals = np.zeros((5, tiles), dtype=np.int64)
     for move in traffic:
-        fragments = move.fragments
-        owner = np.repeat(np.arange(len(fragments)), fragments["count"])
-        words = fragments["words"].astype(np.float64)
-        halved = np.where(words % 2, words, np.maximum(words // 2 + PAIRED_MORE, PAIRED_LEAST))
-        taken = np.where(_has_partner(owner, move.tiles), np.minimum(words, halved)[owner], words[owner])
-        received += np.bincount(move.tiles, taken, tiles).astype(np.int64)
-        sent += np.bincount(fragments["source"], fragments["words"], tiles).astype(np.int64)
-        pieces += np.bincount(move.tiles, minlength=tiles)
-        copies += np.bincount(move.copies["tile"], minlength=tiles)
-        copied += np.bincount(move.copies["tile"], move.copies["words"], tiles).astype(np.int64)
+        add_load(_rows(move.fragments), move.tiles, _rows(move.copies), totals)
+    received, sent, pieces, copies, copied = totals
     busiest = int(np.argmax(copied)) if tiles else 0
     count = int(copies[busiest]) if tiles else 0
     return Load(
@@ -338,15 +317,3 @@ def load_of(traffic: Sequence[Traffic], tiles: int) -> Load:
         copies=count,
         copied=ceil_div(int(copied[busiest]), count) if count else 0,
     )
-
-
-def _has_partner(owner: NDArray[np.int64], tiles: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True for receivers whose partner (the other tile of their pair) receives the same fragment; receivers
-    of a fragment rise.
-    """
-    both = np.zeros(len(tiles), dtype=bool)
-    if len(tiles) > 1:
-        first = (tiles[:-1] + 1 == tiles[1:]) & (tiles[:-1] % 2 == 0) & (owner[:-1] == owner[1:])
-        both[:-1] = first
-        both[1:] |= first
-    return both

@@ -1,0 +1,103 @@
+"""Going through the receivers of fragments one by one (compiled): who gets what, and how much that is.
+
+Arrays of fragments and copies are those of `movement`, seen as rows of integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...native.loops import compiled
+
+Ints = NDArray[np.int64]
+
+SOURCE, SOURCE_OFFSET, WORDS, DESTINATION_OFFSET, FIRST, COUNT = range(6)
+"""Columns of fragments."""
+TILE, FROM, TO, LENGTH = range(4)
+"""Columns of copies."""
+
+PAIRED_LEAST, PAIRED_MORE = 8, 3
+"""Events of a fragment that reaches both tiles of a pair as 64-bit items: no fewer, and so many beside its
+items (fitted to the scheduler)."""
+
+RECEIVED, SENT, PIECES, COPIES, COPIED = range(5)
+"""Rows of what `add_load` counts."""
+
+
+def _divide_python(
+    spans: Ints,
+    held: Ints,
+    held_first: Ints,
+    holder: Ints,
+    holds: Ints,
+    wanted: Ints,
+    wanted_first: Ints,
+    want: Ints,
+    fragments: Ints,
+    receivers: Ints,
+    copies: Ints,
+) -> tuple[int, int, int]:
+    made, heard, kept = 0, 0, 0
+    for i in range(len(spans)):
+        shard, first, stop = holder[i], wanted_first[want[i]], wanted_first[want[i] + 1]
+        sender = held[held_first[shard]]
+        remote = 0
+        for k in range(first, stop):
+            if wanted[k] >= len(holds) or holds[wanted[k]] != shard:
+                remote += 1
+        begin = heard
+        for k in range(first, stop):
+            to = wanted[k]
+            if to >= len(holds) or holds[to] != shard or (to == sender and remote >= 2):
+                receivers[heard] = to
+                heard += 1
+            else:
+                copies[kept, TILE] = to
+                copies[kept, FROM] = spans[i, SOURCE_OFFSET]
+                copies[kept, TO] = spans[i, DESTINATION_OFFSET]
+                copies[kept, LENGTH] = spans[i, WORDS] // 2
+                kept += 1
+        if heard > begin:
+            fragments[made, SOURCE] = sender
+            fragments[made, SOURCE_OFFSET] = spans[i, SOURCE_OFFSET]
+            fragments[made, WORDS] = spans[i, WORDS]
+            fragments[made, DESTINATION_OFFSET] = spans[i, DESTINATION_OFFSET]
+            fragments[made, FIRST] = begin
+            fragments[made, COUNT] = heard - begin
+            made += 1
+    return made, heard, kept
+
+
+divide = compiled(_divide_python, "3", "mvvvvvvvmvm")
+"""Divide the receivers of spans into those that are sent to and those that copy what they hold.
+
+`spans` are fragments without tiles, of shard `holder` to shard `want`. The tiles that hold shard s of the
+source are `held[held_first[s] : held_first[s + 1]]`, and `holds` is the shard that each tile holds, or -1;
+`wanted` and `wanted_first` are likewise those of the destination. A sender that needs a span itself takes
+part in its own multicast when at least two others receive it. Fills `fragments`, `receivers` and `copies`,
+all large enough; returns how many there are of each.
+"""
+
+
+def _add_load_python(fragments: Ints, receivers: Ints, copies: Ints, totals: Ints) -> None:
+    for i in range(len(fragments)):
+        words, first = fragments[i, WORDS], fragments[i, FIRST]
+        stop = first + fragments[i, COUNT]
+        totals[SENT, fragments[i, SOURCE]] += words
+        paired = words if words % 2 else min(words, max(words // 2 + PAIRED_MORE, PAIRED_LEAST))
+        for k in range(first, stop):
+            to = receivers[k]
+            # Receivers of a fragment rise, so the other tile of the pair is next to it.
+            together = to % 2 == 0 and k + 1 < stop and receivers[k + 1] == to + 1
+            together = together or (to % 2 == 1 and k > first and receivers[k - 1] == to - 1)
+            totals[RECEIVED, to] += paired if together else words
+            totals[PIECES, to] += 1
+    for i in range(len(copies)):
+        totals[COPIES, copies[i, TILE]] += 1
+        totals[COPIED, copies[i, TILE]] += copies[i, LENGTH]
+
+
+add_load = compiled(_add_load_python, "-", "mvmm")
+"""Add what a move asks of every tile to `totals`, rows as above: events of receiving, words sent, fragments
+received, copies and the 64-bit words of these."""

@@ -43,6 +43,16 @@ def test_attention_whose_batch_axes_broadcast(tiles: int) -> None:
     check(network, tiles, q=(2, 3, 5, 8), k=(3, 7, 8), v=(2, 1, 7, 6), mask=(2, 1, 7))
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_in_groups_of_an_odd_number_of_tiles(causal: bool) -> None:
+    """Tiles without partner store half of the queries, and copy them when the others' have come."""
+
+    def network(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        return {"y": tw.ops.attention(q, k, v, mask, heads=2, causal=causal)}
+
+    check(network, 10, q=(144, 48), k=(144, 48), v=(144, 48), mask=(144,))
+
+
 def test_masks_of_every_shape() -> None:
     def network(x: Any, one: Any) -> Any:
         y = tw.ops.attention(x, x, x, normal(3, 1, 4), heads=1)

@@ -21,6 +21,8 @@ from planted_faults import (
 )
 from typer.testing import CliRunner
 
+import tilewright as tw
+from tilewright import ops
 from tilewright.cli.main import app
 from tilewright.compiler.pipeline import compile_graph
 from tilewright.debugging.operator_check import check_operators
@@ -61,6 +63,21 @@ def test_every_value_of_a_right_program_is_compared_and_nothing_changes() -> Non
         before = session.last_run
     assert np.array_equal(report.outputs["logits"], plain["logits"])
     assert before is not None and before.cycles is not None
+
+
+def test_a_copy_that_is_made_in_two_steps_is_looked_at_when_it_is_whole() -> None:
+    """Of queries that lone tiles store, these copy their part behind the exchange."""
+    shapes = {"q": (256, 48), "k": (144, 48), "v": (144, 48)}
+    types = {name: tw.TensorType(shape) for name, shape in shapes.items()}
+    made = compile_graph(tw.trace(lambda q, k, v: ops.attention(q, k, v, heads=2), **types), tiles=10)
+    random = np.random.default_rng(5)
+    inputs = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    report = check_operators(made, inputs)
+    (copied,) = [item for item in report.checked if item.copy and item.value == "q"]
+    assert copied.worst == 0
+    steps = [step.name for step in made.profile.steps]
+    (value,) = [item for item in made.debug.program.values if item.copy and item.binding.name == "q"]
+    assert [name.split(".", 1)[1] for name in steps[2:4]] == ["receive", "own.copy"] and value.step == 3
 
 
 def test_holding_tiles_changes_no_cycle() -> None:

@@ -150,6 +150,12 @@ def test_rules_of_a_phase() -> None:
     assert placement._separations(work, False) == ({}, {"a": {"b"}, "c": {"d"}})
 
 
+def test_copies_alone_have_no_rule() -> None:
+    whole = rows(1024)
+    work = lower_plan(plan_of(phase("ab"), a=whole, b=whole))
+    assert placement._separations(work, True) == placement._separations(work, False) == ({}, {})
+
+
 def test_a_class_is_told_how_the_one_before_was_placed(monkeypatch: pytest.MonkeyPatch) -> None:
     told = []
 

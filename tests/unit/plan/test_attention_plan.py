@@ -17,7 +17,7 @@ from tilewright.ipu21.plan.attention import Grid, Problem, Sources
 from tilewright.ipu21.plan.layout import Source, spread
 from tilewright.ipu21.plan.movement import Load
 from tilewright.ipu21.plan.price import FREE
-from tilewright.ipu21.plan.steps import Compute, Plan
+from tilewright.ipu21.plan.steps import Compute, Exchange, Plan, Retile
 from tilewright.ipu21.plan.turns import Turns
 
 pytestmark = pytest.mark.unit
@@ -84,6 +84,67 @@ def test_what_lies_where_it_is_needed_takes_no_time() -> None:
     assert attention.judge(grid, Sources(None, keys, values)).cycles["receive"] == 0
 
 
+LONE = grid_of(256, 144, query_parts=1, key_parts=5)
+"""One of five tiles has no partner, and 16 keys where others have 32."""
+NOTHING = Sources(None, None, None)
+
+
+def test_the_lone_tile_has_half_of_the_queries_and_the_fewest_keys() -> None:
+    # Two groups, for two sequences; the second begins with an odd tile.
+    grid = replace(LONE, problem=replace(LONE.problem, batch=2), turns=Turns(2, 2), lone_half=True)
+    lone = [4, 5]
+    stored, keys = grid.stored_query().shards["rows"], grid.key().shards["rows"]
+    assert stored[lone].tolist() == [128, 128] and np.delete(stored, lone).tolist() == [32] * 8
+    assert keys[lone].tolist() == [16, 16] and np.delete(keys, lone).tolist() == [32] * 8
+    # It takes the other half; the others take everything, two words at a time.
+    (queries, *_) = words_received(grid, NOTHING)
+    everything = 256 * 32 // 2
+    assert [queries[tile] for tile in lone] == [everything // 2] * 2
+    assert np.delete(queries, lone).tolist() == [everything] * 8
+    assert attention.load_of(attention._receive_traffic(grid, NOTHING), 10).copied == 128 * 4
+
+
+def test_copies_of_the_lone_tile_count_as_far_as_they_make_it_later() -> None:
+    grid = replace(LONE, lone_half=True)
+    most, least = (sum(attention._key_block(grid, blocks).values()) for blocks in (2, 1))
+    assert attention._late(grid, most - least) == 0
+    assert attention._late(grid, most - least + 100) == 100
+    # As many keys everywhere: no time to make up.
+    assert attention._late(replace(grid, problem=replace(grid.problem, keys=160)), 100) == 100
+    judged = attention.judge(grid, NOTHING)
+    assert judged.cycles["own"] == 0 < judged.cycles["receive"]
+    even = replace(grid, problem=replace(grid.problem, keys=160))
+    copies = cost.copies(Load(0, 0, 2, 128 * 4))
+    assert attention.judge(even, NOTHING).cycles["own"] == copies
+    assert "own" not in attention.judge(LONE, NOTHING).cycles
+
+
+def test_queries_are_stored_for_lone_tiles_where_that_is_faster_and_possible() -> None:
+    problem = Problem(1, 2, 256, 144, 24, 24)
+    grids = attention.choose(problem, NOTHING, 10, FREE)
+    assert grids[0].grid.lone_half and "half of the queries stored on lone tiles" in grids[0].grid.describe()
+    same = [one for one in grids if replace(one.grid, lone_half=True) == grids[0].grid]
+    assert len(same) == 2 and same[1].total > same[0].total
+    # Not where queries lie somewhere already.
+    placed = Source(spread(256, 48, 10), 0, 48)
+    assert not any(
+        one.grid.lone_half for one in attention.choose(problem, Sources(placed, None, None), 10, FREE)
+    )
+
+
+@pytest.mark.parametrize(
+    ("grid", "lone"),
+    [
+        (LONE, True),
+        (replace(LONE, shares_keys=True), False),
+        (replace(LONE, key_parts=4), False),
+        (replace(LONE, key_parts=1), False),
+    ],
+)
+def test_lone_tiles_are_those_of_groups_with_an_odd_number_of_tiles(grid: Grid, lone: bool) -> None:
+    assert attention._has_lone(grid) == lone
+
+
 def test_tiles_that_only_one_side_has_are_judged_too() -> None:
     wide, narrow = Source(spread(8, 20, 8), 0, 20), Source(spread(64, 20, 1), 0, 20)
     assert Sources(None, None, None).tiles == 0
@@ -143,6 +204,18 @@ def test_values_that_lie_as_others_want_them_are_transposed(network: Callable[..
     plan = plan_of(network, *"qkv")
     assert kernels(plan).count("transpose_f16") == 1
     assert plan.buffers[plan.inputs["v"].buffer].layout.order == "a16"
+
+
+def test_the_lone_tile_copies_its_queries_behind_the_exchange() -> None:
+    types = {"q": tw.TensorType((256, 48)), "k": tw.TensorType((144, 48)), "v": tw.TensorType((144, 48))}
+    graph = tw.trace(lambda q, k, v: tw.ops.attention(q, k, v, heads=2), **types)
+    plan = plan_only(graph, tiles=10).work.plan
+    received, copied = plan.steps[:2]
+    assert isinstance(received, Exchange) and isinstance(copied, Exchange)
+    (sent,), (kept,) = received.moves, copied.moves
+    assert isinstance(sent, Retile) and (sent.source, sent.part) == ("q", "sent")
+    assert kept == replace(sent, part="kept")
+    assert copied.cycles == 0
 
 
 def test_an_input_that_is_several_operands_has_one_place() -> None:

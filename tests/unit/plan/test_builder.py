@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from tilewright.ipu21.kernels.kernel import Contract, Operand
 from tilewright.ipu21.plan import builder as module
+from tilewright.ipu21.plan import cost
 from tilewright.ipu21.plan.builder import Builder
 from tilewright.ipu21.plan.layout import Axis, Layout, Level, spread
-from tilewright.ipu21.plan.movement import FRAGMENT, Traffic, retile
+from tilewright.ipu21.plan.movement import FRAGMENT, Traffic, load_of, retile
 from tilewright.ipu21.plan.price import FREE
 from tilewright.ipu21.plan.steps import Compute, Fetch, Retile
 
@@ -129,6 +130,27 @@ def test_what_lies_as_it_is_wanted_is_not_moved(building: Builder) -> None:
     part = building.held("out", column=16, columns=8)
     assert (part.column, part.columns) == (16, 8)
     assert building.bring(part, building.layout("out"), "moved", "owner")[1] == [Retile("out", "moved@2", 16)]
+
+
+def test_a_move_in_two_steps_is_the_whole_move() -> None:
+    building = Builder(3, FREE)
+    building.add("parts", spread(3, 16, 3), "scratch", "parts")
+    everywhere = Layout("a16", Axis(3), Axis(16, 16), 3)
+    building.add("everywhere", everywhere, "scratch", "everywhere")
+    parts: tuple[Literal["all", "sent", "kept"], ...] = ("all", "sent", "kept")
+    whole, sent, kept = (
+        module.traffic_of(building.plan, Retile("parts", "everywhere", part=part)) for part in parts
+    )
+    # Tile 2 has no partner: it hears itself, or else copies.
+    assert (len(whole.tiles), len(whole.copies)) == (9, 0)
+    assert (len(sent.tiles), len(sent.copies)) == (8, 0)
+    assert (len(kept.fragments), len(kept.tiles), kept.copies["tile"].tolist()) == (0, 0, [2])
+    building.exchange("sent", [Retile("parts", "everywhere", part="sent")])
+    building.exchange("kept", [Retile("parts", "everywhere", part="kept")])
+    building.exchange("hidden", [Retile("parts", "everywhere", part="kept")], 7.0)
+    copies = cost.copies(load_of([kept], 3))
+    assert copies > 0
+    assert [step.cycles for step in building.plan.steps] == [cost.move(load_of([sent], 3)), copies, 7.0]
 
 
 def test_traffic_of_single_words_is_as_listed(building: Builder) -> None:

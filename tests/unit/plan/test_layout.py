@@ -74,6 +74,34 @@ def test_parts_of_whole_pieces_are_made_of_them(extent: int, block: int, o: int,
         assert coarse.smallest() * block == length.min()
 
 
+@given(extent=st.integers(1, 400), block=st.sampled_from([1, 16]), o=parts, p=st.integers(2, 7))
+def test_the_last_part_may_be_as_large_as_all_others(extent: int, block: int, o: int, p: int) -> None:
+    axis = Axis(extent, block, (Level(o, p), Level(p, 1, half=True)))
+    start, length, allocated = (column.reshape(o, p) for column in axis.resolve(np.arange(o * p)))
+    assert (start[:, 1:] == start[:, :-1] + allocated[:, :-1])[allocated[:, 1:] > 0].all()
+    assert length.sum() == extent and allocated.max() == axis.largest()
+    assert (axis.smallest() == 0) == (allocated.min() == 0)
+    # The first shares have the blocks that are left over.
+    others, last = allocated[:, :-1].sum(axis=1), allocated[:, -1]
+    assert (others >= last).all() and (others - last <= (p - 1) * block).all()
+    assert (allocated[:, 0] - allocated[:, -2] <= block).all()
+
+
+@pytest.mark.parametrize("blocks", range(1, 12))
+def test_smallest_and_largest_part_beside_one_that_is_half(blocks: int) -> None:
+    _, length, _ = Axis(blocks, 1, (Level(4, 1, half=True),)).resolve(np.arange(4))
+    level = Level(4, 1, half=True)
+    assert (level.smallest(blocks), level.largest(blocks)) == (length.min(), length.max())
+
+
+def test_the_tile_whose_partner_is_in_another_group_has_the_last_part() -> None:
+    level = Level(5, 1, mirrored=True)
+    groups = level.part_of(np.arange(20)).reshape(4, 5)
+    assert groups.tolist() == [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]] * 2
+    lone = np.flatnonzero(groups.reshape(-1) == 4)
+    assert (lone // 5 != (lone ^ 1) // 5).all()
+
+
 @given(rows=st.integers(1, 90), columns=st.integers(1, 90), r=parts, c=parts, k=parts)
 def test_a_grid_without_replicas_partitions_the_matrix(
     rows: int, columns: int, r: int, c: int, k: int

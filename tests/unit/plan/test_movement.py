@@ -114,6 +114,42 @@ def test_retile_fills_every_destination(
                 assert got[tile][index_of(order, shard, row, column)] == matrix[row, column]
 
 
+@given(rows=st.integers(1, 90), columns=st.integers(1, 40), groups=st.integers(1, 4))
+def test_what_travels_and_what_stays_fill_every_destination_together(
+    rows: int, columns: int, groups: int
+) -> None:
+    """Of three tiles that want the same, two are partners; the lone one copies what it holds."""
+    segments = Level(groups, 3)
+    source = Layout(
+        "a16",
+        Axis(groups * rows, 1, (Level(3, 1, half=True, mirrored=True),), segments),
+        Axis(columns, 16),
+        3 * groups,
+    )
+    destination = Layout("a16", Axis(groups * rows, 1, (), segments), Axis(columns, 16), 3 * groups)
+    traffic = retile(source, destination, lone_copies=True)
+    matrix = np.arange(groups * rows * columns).reshape(-1, columns)
+    held = fill(source, matrix)
+    got = [np.full(int(size) // 2, -1) for size in destination.bytes]
+    carry_out(traffic.sent, held, got)
+    lone = np.array([tile for tile in range(3 * groups) if tile // 3 != (tile ^ 1) // 3])
+    for tile in lone:
+        shard = source.shards[tile]
+        first = int(shard["row"]) - int(destination.shards[tile]["row"])
+        own = got[tile].reshape(-1, rows, 16)[:, first : first + int(shard["rows"])]
+        assert (own == -1).all()
+    carry_out(traffic.kept, held, got)
+    for mine, wanted in zip(got, fill(destination, matrix), strict=True):
+        np.testing.assert_array_equal(mine, wanted)
+    # Only lone tiles copy, and no tile hears and copies the same.
+    assert set(traffic.copies["tile"].tolist()) <= set(lone.tolist())
+    received = np.bincount(
+        traffic.tiles, np.repeat(traffic.fragments["words"], traffic.fragments["count"]), 3 * groups
+    )
+    received += np.bincount(traffic.copies["tile"], 2 * traffic.copies["words"], 3 * groups)
+    assert (4 * received == destination.bytes).all()
+
+
 def _covers(layout: Layout) -> bool:
     """True for a layout that holds every element: no window."""
     return all(level.index is None for level in layout.row.levels)

@@ -143,13 +143,20 @@ class _Describer:
         steps = [StepInfo() for _ in self.profile.steps]
         for index, (step, item) in enumerate(zip(self.plan.steps, self.work.work, strict=True)):
             if index in self.profile.copies:
-                steps[self.profile.copies[index]] = StepInfo(self.owners[index], self.copiers[index])
+                steps[self.profile.copies[index]] = self._copy_step(index, step, item)
             if index in self.profile.step:
                 kernel = item.kernel if isinstance(item, Call) else "exchange"
                 steps[self.profile.step[index]] = StepInfo(
                     self.owners[index], kernel, float(step.cycles), bounded(_detail(step, item))
                 )
         return steps
+
+    def _copy_step(self, index: int, step: Any, item: Phase | Call) -> StepInfo:
+        """Local copies; where no exchange follows, they are all that was predicted of the plan step."""
+        if index in self.profile.step:
+            return StepInfo(self.owners[index], self.copiers[index])
+        detail = bounded(_detail(step, item))
+        return StepInfo(self.owners[index], self.copiers[index], float(step.cycles), detail)
 
     def _operation(self, operation: Operation) -> OperationInfo:
         name = operation.results[0].name
@@ -274,7 +281,8 @@ def held_values(
         if not isinstance(step, Exchange):
             continue
         for move in step.moves:
-            if not isinstance(move, Retile):
+            # Of two steps only the second makes it whole.
+            if not isinstance(move, Retile) or move.part == "sent":
                 continue
             layout = plan.buffers[move.destination].layout
             for item in reversed(found):

@@ -1,10 +1,11 @@
 """What a run will take, now that addresses and rows are known: exact for exchange phases and kernel calls,
-a sum of each step's slowest tile for the whole.
+a sum of each step's slowest tile for the whole. Local copies without an exchange count as far as other tiles
+wait for those that make them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,18 +33,45 @@ def predict(
     Args:
         schedules: per step that is an exchange with traffic.
     """
-    steps: list[Step] = []
     routines = _routine_cycles(programs)
-    for index, (step, item) in enumerate(zip(work.plan.steps, work.work, strict=True)):
+    taken: list[NDArray[np.int64]] = []
+    phases: dict[int, int] = {}
+    for index, item in enumerate(work.work):
         own = np.array([program.cycles.get(index, 0) for program in programs.classes], dtype=np.int64)
         if isinstance(item, Call):
-            cycles = _call(item, work, placement, own)
+            taken.append(_call(item, work, placement, own))
+            continue
+        taken.append(np.array([program.copying.get(index, 0) for program in programs.classes]))
+        if index in schedules:
+            phases[index] = PHASE + _phase(index, schedules[index], programs, own, routines)
+    borders = {border for loop in work.plan.loops for border in (loop.first, loop.end)}
+    steps: list[Step] = []
+    for index, (step, item) in enumerate(zip(work.plan.steps, work.work, strict=True)):
+        if isinstance(item, Call) or index in phases:
+            cycles = phases.get(index, 0) + int(taken[index].max())
         else:
-            cycles = max(program.copying.get(index, 0) for program in programs.classes)
-            if index in schedules:
-                cycles += PHASE + _phase(index, schedules[index], programs, own, routines)
+            cycles = added(index, taken, phases, borders)
         steps.append(replace(step, cycles=float(cycles)))
     return steps
+
+
+def added(
+    index: int, taken: Sequence[NDArray[np.int64]], phases: Container[int], borders: Container[int]
+) -> int:
+    """Cycles by which a step makes the last tile later when all meet again.
+
+    Args:
+        taken: cycles of each step, per class; of a phase those before tiles meet.
+        phases: steps that are exchanges.
+        borders: steps across which no time is made up: loops begin there, or have ended.
+    """
+    first, end = index, index + 1
+    while first > 0 and first not in borders and first - 1 not in phases:
+        first -= 1
+    while end < len(taken) and end not in borders and end - 1 not in phases:
+        end += 1
+    whole = np.sum(taken[first:end], axis=0)
+    return int(whole.max() - (whole - taken[index]).max())
 
 
 def _routine_cycles(programs: Programs) -> dict[tuple[int, int], int]:
@@ -102,8 +130,8 @@ def slowed(work: TileWork, placement: Placement) -> int:
     total = 0
     for item, times in zip(work.work, work.plan.times(), strict=True):
         if isinstance(item, Call) and KERNELS[item.kernel].way:
-            fastest = _longest(item, work, nothing, [({}, _active(item, work))])
-            total += times * (_call(item, work, placement, nothing) - fastest)
+            fastest = _by_class(item, work, nothing, [({}, _active(item, work))])
+            total += times * int(_call(item, work, placement, nothing).max() - fastest.max())
     return total
 
 
@@ -111,8 +139,8 @@ def _active(call: Call, work: TileWork) -> list[TileClass]:
     return [tile_class for tile_class in work.classes if call.active[tile_class.representative]]
 
 
-def _call(call: Call, work: TileWork, placement: Placement, own: NDArray[np.int64]) -> int:
-    """Cycles of the slowest tile; classes that take the same way are computed at once.
+def _call(call: Call, work: TileWork, placement: Placement, own: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cycles of each class; those that take the same way are computed at once.
 
     Args:
         own: per class, cycles beside the kernel's formula.
@@ -130,17 +158,17 @@ def _call(call: Call, work: TileWork, placement: Placement, own: NDArray[np.int6
                 arguments[name] = address + int(offsets[tile])
             way = kernel.way(arguments)
         ways.setdefault(tuple(way.items()), []).append(tile_class)
-    return _longest(call, work, own, [(dict(flags), classes) for flags, classes in ways.items()])
+    return _by_class(call, work, own, [(dict(flags), classes) for flags, classes in ways.items()])
 
 
-def _longest(call: Call, work: TileWork, own: NDArray[np.int64], ways: Iterable[_Way]) -> int:
-    """Cycles of the slowest tile, from the way that each class takes; without one it is the fastest."""
-    longest = 0
+def _by_class(call: Call, work: TileWork, own: NDArray[np.int64], ways: Iterable[_Way]) -> NDArray[np.int64]:
+    """Cycles of each class from the way that it takes, without one the fastest; 0 where it has no part."""
+    taken = np.zeros(len(work.classes), dtype=np.int64)
     for flags, classes in ways:
         if not classes:
             continue
         where = np.array([tile_class.representative for tile_class in classes])
+        indices = [tile_class.index for tile_class in classes]
         scalars = {name: values[where] for name, values in call.scalars.items()}
-        cycles = KERNELS[call.kernel].cycles(**scalars, **flags)
-        longest = max(longest, int(np.max(cycles + own[[tile_class.index for tile_class in classes]])))
-    return longest
+        taken[indices] = KERNELS[call.kernel].cycles(**scalars, **flags) + own[indices]
+    return taken

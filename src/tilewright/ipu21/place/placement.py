@@ -83,7 +83,7 @@ def _separations(work: TileWork, strict: bool) -> tuple[dict[str, set[str]], dic
                 apart.setdefault(a, set()).add(b)
             for a, b in step.prefer_apart:
                 prefer.setdefault(a, set()).add(b)
-        if isinstance(item, Phase):
+        if isinstance(item, Phase) and item.words:
             for source, destination, traffic in item.moves:
                 senders = np.repeat(traffic.fragments["source"], traffic.fragments["count"])
                 rule = apart if strict or bool(np.any(senders == traffic.tiles)) else prefer

@@ -5,6 +5,11 @@ relative to the block's own maximum, and their product with the values. The s pa
 are merged by their maxima and sums, each of the s tiles taking a part of the rows. Partner tiles share what
 they have in common in half the time: tile ((b*h + g)*q + i)*s + j shares its queries, tile
 ((b*h + g)*s + j)*q + i its keys and values.
+
+An odd s leaves in every group one *lone* tile, whose partner wants other queries. Where the planner may say
+how the queries are stored, half of them are on the lone tile: it hears the other half word by word while the
+others hear all of them two words at a time. What it holds it copies when all have arrived; as it has the
+fewest keys, there is time for that while the others compute.
 """
 
 from __future__ import annotations
@@ -21,10 +26,10 @@ from . import cost, views
 from .groups import Groups, groups_of
 from .judged import Judged, best_first, report_of
 from .layout import MICRO, Axis, Layout, Level, Source, is_fewest
-from .movement import Traffic, gather, load_of, retile
+from .movement import Load, Traffic, gather, load_of, retile
 from .price import Price
 from .softmax import STATE_BYTES
-from .steps import Gather, Held
+from .steps import Gather, Held, Retile
 from .turns import Turns, check_turns, write_turns
 
 if TYPE_CHECKING:
@@ -37,6 +42,11 @@ BLOCK_KEYS = 128
 """Keys of a block, where there are tiles enough: weights of a block are not normalised yet, and their sums
 of values are rounded to float16 after every 16 keys, so errors grow with the size of a block (twice as
 large with 512 as with 208, simulated).
+"""
+
+LONE_WORDS = 1.12
+"""What a word counts in a phase where lone tiles hear singly what others hear in pairs: rows are 7 to 16 %
+longer than their bound (fitted to the scheduler).
 """
 
 
@@ -68,6 +78,7 @@ class Grid:
 
     Attributes:
         shares_keys: neighbours work on the same keys; otherwise on the same queries.
+        lone_half: the lone tile of every group stores half of the queries.
     """
 
     problem: Problem
@@ -76,6 +87,7 @@ class Grid:
     key_parts: int
     turns: Turns
     shares_keys: bool = False
+    lone_half: bool = False
 
     @property
     def tiles(self) -> int:
@@ -90,7 +102,8 @@ class Grid:
         return (
             f"{self.turns.side} sequences x {self.head_parts} head groups x {self.query_parts} "
             f"query blocks x {self.key_parts} key blocks"
-            f"{', keys shared by neighbours' if self.shares_keys else ''}{self.turns.describe()}"
+            f"{', keys shared by neighbours' if self.shares_keys else ''}"
+            f"{', half of the queries stored on lone tiles' if self.lone_half else ''}{self.turns.describe()}"
         )
 
     def _sequences(self) -> Level:
@@ -116,7 +129,8 @@ class Grid:
     @property
     def pieces(self) -> Level:
         """The cut into key blocks; the tiles of a query block take parts of its rows by it too."""
-        return Level(self.key_parts, self.query_parts if self.shares_keys else 1)
+        stride = self.query_parts if self.shares_keys else 1
+        return Level(self.key_parts, stride, mirrored=self.lone_half)
 
     def query_rows(self, *further: Level) -> Axis:
         cut = (self.queries, *further)
@@ -130,7 +144,8 @@ class Grid:
         return Layout("a16", self.query_rows(), self._narrow(), self.tiles)
 
     def stored_query(self) -> Layout:
-        return Layout("a16", self.query_rows(self.pieces), self._narrow(), self.tiles)
+        rows = self.query_rows(replace(self.pieces, half=self.lone_half))
+        return Layout("a16", rows, self._narrow(), self.tiles)
 
     def key(self) -> Layout:
         return Layout("a16", self.key_rows(), self._narrow(), self.tiles)
@@ -174,7 +189,10 @@ class Sources:
 @lru_cache(maxsize=128)
 def choose(problem: Problem, sources: Sources, tiles: int, price: Price) -> tuple[Judged[Grid], ...]:
     """The most promising grids, judged by the traffic each really causes, best first."""
-    ranked = sorted(_grids(problem, tiles), key=lambda grid: _closed_form(grid, price))
+    grids = _grids(problem, tiles)
+    if sources.query is None:
+        grids += [replace(grid, lone_half=True) for grid in grids if _has_lone(grid)]
+    ranked = sorted(grids, key=lambda grid: _closed_form(grid, price))
     return best_first((judge(grid, sources) for grid in ranked[:JUDGED]), price)
 
 
@@ -200,24 +218,42 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
     return accurate or found
 
 
+def _has_lone(grid: Grid) -> bool:
+    """True where a group of tiles that need the same queries has a tile without partner."""
+    return not grid.shares_keys and grid.key_parts % 2 == 1 and grid.key_parts > 1
+
+
 def _compute(grid: Grid) -> dict[str, float]:
     """Kernel cycles of the busiest tile."""
-    problem, heads = grid.problem, grid.heads
-    rows = grid.query_rows().largest()
+    value_width = grid.problem.value_width // MICRO
     keys = grid.key_rows().largest() // MICRO
-    width, value_width = problem.width // MICRO, problem.value_width // MICRO
-    piece = ceil_div(rows, grid.key_parts)
-
-    def one(cycles: Any) -> float:
-        return heads * float(cycles)
-
+    piece = ceil_div(grid.query_rows().largest(), grid.key_parts)
     return {
-        "transpose": one(cost.transpose(keys, value_width)),
-        "scores": one(cost.gemm(rows, width, keys)),
-        "softmax": one(cost.kernel("softmax_f16", rows=rows, panels=keys, valid=keys * MICRO)),
-        "values": one(cost.gemm(rows, keys, value_width)),
-        "merge": one(_merge_cycles(grid, piece, value_width)),
+        "transpose": grid.heads * float(cost.transpose(keys, value_width)),
+        **_key_block(grid, keys),
+        "merge": grid.heads * float(_merge_cycles(grid, piece, value_width)),
     }
+
+
+def _key_block(grid: Grid, keys: int) -> dict[str, float]:
+    """Kernel cycles of a tile with so many groups of 16 keys, from scores to values."""
+    rows = grid.query_rows().largest()
+    width, value_width = grid.problem.width // MICRO, grid.problem.value_width // MICRO
+    each = {
+        "scores": cost.gemm(rows, width, keys),
+        "softmax": cost.kernel("softmax_f16", rows=rows, panels=keys, valid=keys * MICRO),
+        "values": cost.gemm(rows, keys, value_width),
+    }
+    return {name: grid.heads * float(cycles) for name, cycles in each.items()}
+
+
+def _late(grid: Grid, copies: float) -> float:
+    """Cycles by which lone tiles are done later than others that work on more keys, if they copy so long."""
+    keys = grid.key_rows()
+    most, least = (
+        sum(_key_block(grid, blocks).values()) for blocks in (keys.largest() // MICRO, keys.smallest())
+    )
+    return max(copies - (most - least), 0.0)
 
 
 def _merge_cycles(grid: Grid, rows: int, panels: int) -> Any:
@@ -241,31 +277,43 @@ def _closed_form(grid: Grid, price: Price) -> float:
     problem, heads = grid.problem, grid.heads
     rows, keys = grid.query_rows().largest(), grid.key_rows().largest()
     paired_keys = grid.shares_keys and grid.query_parts % 2 == 0
-    paired_queries = not grid.shares_keys and grid.key_parts % 2 == 0
+    paired_queries = not grid.shares_keys and (grid.key_parts % 2 == 0 or grid.lone_half)
     received = heads * rows * problem.width // (4 if paired_queries else 2)
     received += heads * keys * (problem.width + problem.value_width) // (4 if paired_keys else 2)
     merged = heads * ceil_div(rows, grid.key_parts) * (problem.value_width + 4) // 2 * (grid.key_parts - 1)
     moves = cost.exchange(received, heads * 12) + cost.exchange(merged, grid.key_parts * 4)
+    if grid.lone_half:
+        panels = heads * problem.width // MICRO
+        moves += _late(grid, cost.copies(Load(0, 0, panels, rows * MICRO // 8)))
     return sum(_compute(grid).values()) + float(moves) + float(price.of(_bytes(grid), 0))
 
 
 def _receive_traffic(grid: Grid, sources: Sources) -> list[Traffic]:
     query, key, value = grid.query(), grid.key(), grid.value()
     stored = (grid.stored_query(), grid.stored(key), grid.stored(value))
+    lone_copies = (grid.lone_half, False, False)
     traffic = []
-    for source, layout, wanted in zip(
-        (sources.query, sources.key, sources.value), stored, (query, key, value), strict=True
+    for source, layout, wanted, copies in zip(
+        (sources.query, sources.key, sources.value), stored, (query, key, value), lone_copies, strict=True
     ):
         known = source or Source(layout, 0, layout.column.extent)
         if not known.lies_in(wanted):
-            traffic.append(retile(known.layout, wanted, known.column))
+            traffic.append(retile(known.layout, wanted, known.column, lone_copies=copies))
     return traffic
 
 
 def judge(grid: Grid, sources: Sources) -> Judged[Grid]:
     """Cycles by stage, from the traffic the grid really causes."""
-    load = load_of(_receive_traffic(grid, sources), max(grid.tiles, sources.tiles))
+    traffic = _receive_traffic(grid, sources)
+    count = max(grid.tiles, sources.tiles)
+    kept = [move.kept for move in traffic[:1]] if grid.lone_half else []
+    moving = [move.sent for move in traffic[: len(kept)]] + traffic[len(kept) :]
+    load = load_of(moving, count)
+    if kept:
+        load = replace(load, words=int(LONE_WORDS * load.words))
     stages = {"receive": cost.move(load), **_compute(grid)}
+    if kept:
+        stages["own"] = _late(grid, cost.copies(load_of(kept, count)))
     if grid.key_parts > 1:
         parts = [
             gather(whole, piece, grid.key_parts, grid.pieces.stride, own=grid.heads > 1)
@@ -366,6 +414,7 @@ class _Stages:
         stored = [grid.stored_query(), grid.stored(wanted[1]), grid.stored(wanted[2])]
         groups = (self.groups[0], self.groups[0], self.groups[1])
         moves: list[Move] = []
+        own: list[Move] = []
         buffers: list[str] = []
         for index, what in enumerate(("query", "key", "value")):
             held = self.held[index]
@@ -376,12 +425,16 @@ class _Stages:
                 )
             buffer, brought = builder.bring(held, wanted[index], f"{name}.{what}", name)
             buffers.append(buffer)
+            if grid.lone_half and what == "query":
+                brought = [Retile(held.buffer, buffer, held.column, "sent")]
+                own = [Retile(held.buffer, buffer, held.column, "kept")]
             moves += brought
         mask = None
         if len(self.operands) > 3:
             mask, brought = self._mask(self.operands[3])
             moves += brought
         builder.exchange(f"{name}.receive", moves)
+        builder.exchange(f"{name}.own", own, self.cycles.get("own"))
         return buffers[0], buffers[1], buffers[2], mask
 
     def _mask(self, value: Value) -> tuple[str, list[Move]]:

@@ -89,12 +89,18 @@ class Builder:
 
     # --- steps ---
 
-    def exchange(self, name: str, moves: Iterable[Move]) -> None:
-        """One phase; nothing if there is nothing to move."""
+    def exchange(self, name: str, moves: Iterable[Move], cycles: float | None = None) -> None:
+        """One phase; nothing if there is nothing to move.
+
+        Args:
+            cycles: what it adds to the plan, where that is not simply what it takes.
+        """
         moves = tuple(moves)
-        if moves:
-            load = load_of([traffic_of(self.plan, move) for move in moves], self.tiles)
-            self.plan.steps.append(Exchange(name, moves, cost.move(load)))
+        if not moves:
+            return
+        if cycles is None:
+            cycles = cost.move(load_of([traffic_of(self.plan, move) for move in moves], self.tiles))
+        self.plan.steps.append(Exchange(name, moves, cycles))
 
     def call(
         self,
@@ -226,4 +232,8 @@ def traffic_of(plan: Plan, move: Move) -> Traffic:
     source = plan.buffers[move.source].layout
     if isinstance(move, Gather):
         return gather(source, plan.buffers[move.result].layout, move.parts, move.stride, move.own)
-    return retile(source, plan.buffers[move.destination].layout, move.column)
+    destination = plan.buffers[move.destination].layout
+    if move.part == "all":
+        return retile(source, destination, move.column)
+    traffic = retile(source, destination, move.column, lone_copies=True)
+    return traffic.sent if move.part == "sent" else traffic.kept

@@ -41,8 +41,12 @@ def exchange(words: Any, fragments: Any) -> Any:
 
 def move(load: Load) -> float:
     """Cycles of a phase whose traffic is known: local copies, then the exchange."""
-    copies = START + expected(load.copies, load.copied) if load.copies else 0
-    return float(copies + exchange(load.words, load.pieces))
+    return copies(load) + float(exchange(load.words, load.pieces))
+
+
+def copies(load: Load) -> float:
+    """Cycles of the local copies of a phase."""
+    return float(START + expected(load.copies, load.copied)) if load.copies else 0.0
 
 
 def kernel(symbol: str, **scalars: Any) -> Any:

@@ -84,6 +84,9 @@ class Level:
 
     Attributes:
         within: every part is so many consecutive ones of the cut into `within` times as many.
+        half: the last part is as large as all others together.
+        mirrored: groups of tiles that begin with an odd tile hold the parts in reverse. Of an odd number of
+            parts with stride 1 the last one is then always with the tile whose partner is in another group.
     """
 
     parts: int
@@ -91,6 +94,13 @@ class Level:
     index: int | None = None
     first: int | None = None
     within: int = 1
+    half: bool = False
+    mirrored: bool = False
+
+    @property
+    def shares(self) -> int:
+        """Equal shares that the blocks are dealt into."""
+        return 2 * (self.parts - 1) if self.half else self.within * self.parts
 
     def part_of(self, tiles: NDArray[np.int64]) -> NDArray[np.int64]:
         """The part each tile holds."""
@@ -98,7 +108,36 @@ class Level:
             return np.full(len(tiles), self.index, dtype=np.int64)
         if self.first is not None:
             return self.first + tiles // self.stride
-        return (tiles // self.stride) % self.parts
+        index = (tiles // self.stride) % self.parts
+        if self.mirrored:
+            return np.where((tiles - index * self.stride) % 2, self.parts - 1 - index, index)
+        return index
+
+    def shares_of(self, part: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first share of each part, and one past its last."""
+        first = self.within * part
+        if self.half:
+            return first, np.where(part + 1 == self.parts, self.shares, part + 1)
+        return first, first + self.within
+
+    def largest(self, blocks: int) -> int:
+        """Blocks of the largest part of so many."""
+        short, long = divmod(blocks, self.shares)
+        if self.half:
+            return max(short + min(1, long), self._last(short, long))
+        return self.within * short + min(self.within, long)
+
+    def smallest(self, blocks: int) -> int:
+        """Blocks of the smallest part of so many."""
+        short, long = divmod(blocks, self.shares)
+        if self.half:
+            return min(short + (long >= self.parts - 1), self._last(short, long))
+        return self.within * short + max(long - self.within * (self.parts - 1), 0)
+
+    def _last(self, short: int, long: int) -> int:
+        """Blocks of the part that is a half, if the first `long` shares have one more than `short`."""
+        others = self.parts - 1
+        return others * short + max(long - others, 0)
 
 
 @dataclass(frozen=True)
@@ -137,18 +176,17 @@ class Axis:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(start, logical length, allocated length) in elements for each tile.
 
-        Blocks are dealt as evenly as possible: with b blocks over p parts, part j starts at block
-        j*(b div p) + min(j, b mod p) and the first b mod p parts get one more; a level with w parts in each
-        of its own takes them from part w*j on.
+        Blocks are dealt as evenly as possible: with b blocks over p shares, share j starts at block
+        j*(b div p) + min(j, b mod p) and the first b mod p shares get one more; a part of a level is one or
+        several consecutive shares (`Level.shares_of`).
         """
         start = np.zeros(len(tiles), dtype=np.int64)
         length = np.full(len(tiles), ceil_div(self.segment, self.block), dtype=np.int64)
         for level in self.levels:
-            j = level.within * level.part_of(tiles)
-            short, long = np.divmod(length, level.within * level.parts)
+            j, stop = level.shares_of(level.part_of(tiles))
+            short, long = np.divmod(length, level.shares)
             begin = j * short + np.minimum(j, long)
-            j = j + level.within
-            start, length = start + begin, j * short + np.minimum(j, long) - begin
+            start, length = start + begin, stop * short + np.minimum(stop, long) - begin
         begin = start * self.block
         end = np.minimum(begin + length * self.block, self.segment)
         logical = np.maximum(end - begin, 0)
@@ -167,16 +205,14 @@ class Axis:
         """Allocated length of the largest part, in elements."""
         blocks = ceil_div(self.segment, self.block)
         for level in self.levels:
-            short, long = divmod(blocks, level.within * level.parts)
-            blocks = level.within * short + min(level.within, long)
+            blocks = level.largest(blocks)
         return blocks * self.block
 
     def smallest(self) -> int:
         """Blocks of the smallest part; 0 if some part is empty."""
         blocks = ceil_div(self.segment, self.block)
         for level in self.levels:
-            short, long = divmod(blocks, level.within * level.parts)
-            blocks = level.within * short + max(long - level.within * (level.parts - 1), 0)
+            blocks = level.smallest(blocks)
         return blocks
 
 

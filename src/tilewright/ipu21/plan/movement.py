@@ -7,7 +7,7 @@ one column group of weights), so any range of it travels as it is, without a loc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -48,6 +48,16 @@ class Traffic:
     tiles: NDArray[np.int64]
     copies: NDArray[np.void]
 
+    @property
+    def sent(self) -> Traffic:
+        """What travels, without local copies."""
+        return replace(self, copies=self.copies[:0])
+
+    @property
+    def kept(self) -> Traffic:
+        """The local copies alone."""
+        return replace(self, fragments=self.fragments[:0], tiles=self.tiles[:0])
+
 
 @dataclass(frozen=True)
 class Load:
@@ -65,7 +75,9 @@ class Load:
 
 
 @lru_cache(maxsize=512)
-def retile(source: Layout, destination: Layout, column_offset: int = 0) -> Traffic:
+def retile(
+    source: Layout, destination: Layout, column_offset: int = 0, *, lone_copies: bool = False
+) -> Traffic:
     """Fragments that bring a matrix from one layout into another of the same element order; every part of a
     destination shard that the source covers is filled.
 
@@ -74,6 +86,7 @@ def retile(source: Layout, destination: Layout, column_offset: int = 0) -> Traff
 
     Args:
         column_offset: column of the source that is column 0 of the destination.
+        lone_copies: a tile whose partner does not want the same copies its own piece in any case.
     """
     held, wanted = distinct_shards(source), distinct_shards(destination)
     a, b = _boxes(source, held.shards), _boxes(destination, wanted.shards)
@@ -96,7 +109,7 @@ def retile(source: Layout, destination: Layout, column_offset: int = 0) -> Traff
     spans["source_offset"] = source_offset * source.record_bytes
     spans["destination_offset"] = destination_offset * source.record_bytes
     spans["words"] = records * source.record_bytes // 4
-    return _traffic(spans, held, h[pair], wanted, w[pair])
+    return _traffic(spans, held, h[pair], wanted, w[pair], lone_copies)
 
 
 def _meet(
@@ -281,6 +294,7 @@ def _traffic(
     holder: NDArray[np.int64],
     wanted: DistinctShards,
     want: NDArray[np.int64],
+    lone_copies: bool,
 ) -> Traffic:
     """Sort the receivers of each span into remote ones and those that hold it themselves.
 
@@ -294,7 +308,7 @@ def _traffic(
     sources = held.tiles, held.first, holder, held.of_tile
     destinations = wanted.tiles, wanted.first, want
     results = _rows(fragments), receivers, _rows(copies)
-    made, heard, kept = divide(_rows(spans), *sources, *destinations, *results)
+    made, heard, kept = divide(_rows(spans), *sources, *destinations, lone_copies, *results)
     return Traffic(fragments[:made], receivers[:heard], copies[:kept])
 
 

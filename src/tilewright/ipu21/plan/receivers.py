@@ -25,6 +25,16 @@ RECEIVED, SENT, PIECES, COPIES, COPIED = range(5)
 """Rows of what `add_load` counts."""
 
 
+def _beside_partner_python(tiles: Ints, first: int, k: int, stop: int) -> bool:
+    """True if the other tile of the pair of tiles[k] is among tiles[first:stop], which rise."""
+    if tiles[k] % 2:
+        return bool(k > first and tiles[k - 1] == tiles[k] - 1)
+    return bool(k + 1 < stop and tiles[k + 1] == tiles[k] + 1)
+
+
+_beside_partner = compiled(_beside_partner_python, "b", "viii")
+
+
 def _divide_python(
     spans: Ints,
     held: Ints,
@@ -34,6 +44,7 @@ def _divide_python(
     wanted: Ints,
     wanted_first: Ints,
     want: Ints,
+    lone_copies: int,
     fragments: Ints,
     receivers: Ints,
     copies: Ints,
@@ -49,7 +60,10 @@ def _divide_python(
         begin = heard
         for k in range(first, stop):
             to = wanted[k]
-            if to >= len(holds) or holds[to] != shard or (to == sender and remote >= 2):
+            hears_itself = to == sender and remote >= 2
+            if hears_itself and lone_copies:
+                hears_itself = _beside_partner(wanted, first, k, stop)
+            if to >= len(holds) or holds[to] != shard or hears_itself:
                 receivers[heard] = to
                 heard += 1
             else:
@@ -69,14 +83,14 @@ def _divide_python(
     return made, heard, kept
 
 
-divide = compiled(_divide_python, "3", "mvvvvvvvmvm")
+divide = compiled(_divide_python, "3", "mvvvvvvvimvm")
 """Divide the receivers of spans into those that are sent to and those that copy what they hold.
 
 `spans` are fragments without tiles, of shard `holder` to shard `want`. The tiles that hold shard s of the
 source are `held[held_first[s] : held_first[s + 1]]`, and `holds` is the shard that each tile holds, or -1;
 `wanted` and `wanted_first` are likewise those of the destination. A sender that needs a span itself takes
-part in its own multicast when at least two others receive it. Fills `fragments`, `receivers` and `copies`,
-all large enough; returns how many there are of each.
+part in its own multicast when at least two others receive it and, with `lone_copies`, its partner wants it
+too. Fills `fragments`, `receivers` and `copies`, all large enough; returns how many there are of each.
 """
 
 
@@ -88,9 +102,7 @@ def _add_load_python(fragments: Ints, receivers: Ints, copies: Ints, totals: Int
         paired = words if words % 2 else min(words, max(words // 2 + PAIRED_MORE, PAIRED_LEAST))
         for k in range(first, stop):
             to = receivers[k]
-            # Receivers of a fragment rise, so the other tile of the pair is next to it.
-            together = to % 2 == 0 and k + 1 < stop and receivers[k + 1] == to + 1
-            together = together or (to % 2 == 1 and k > first and receivers[k - 1] == to - 1)
+            together = _beside_partner(receivers, first, k, stop)
             totals[RECEIVED, to] += paired if together else words
             totals[PIECES, to] += 1
     for i in range(len(copies)):

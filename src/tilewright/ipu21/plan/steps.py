@@ -54,11 +54,14 @@ class Retile:
 
     Attributes:
         column: column of the source that is column 0 of the destination.
+        part: all of it, or one of two steps: "sent" is all that travels, and a tile whose partner does not
+            receive what it holds does not hear itself; "kept" is what stays on its tile, and is copied.
     """
 
     source: str
     destination: str
     column: int = 0
+    part: Literal["all", "sent", "kept"] = "all"
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Fetch:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One phase of inter-tile traffic."""
+    """One phase of inter-tile traffic behind local copies of what need not leave its tile, or only these."""
 
     name: str
     moves: tuple[Retile | Gather | Fetch, ...]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tilewright.ipu21.simulator.compile import engine, is_kept
+from tilewright.native.loops import missing
 from tilewright.prepare import prepare
 
 pytestmark = pytest.mark.sim
 
 
-def test_the_engine_is_kept_afterwards() -> None:
+def test_engine_and_loops_are_kept_afterwards() -> None:
     prepare()
     assert is_kept()
+    assert missing() == []
     assert engine().run_tiles is not None

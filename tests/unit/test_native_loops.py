@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.native import building
+from tilewright.ipu21.compile import prepare
+from tilewright.native import building, loops
 from tilewright.native.loops import Loop, compiled
 
 pytestmark = pytest.mark.unit
@@ -93,9 +94,9 @@ def test_results_of_one_number_a_truth_and_nothing() -> None:
 )
 def test_other_arrays_are_refused(wrong: Any) -> None:
     first, *others = _arguments()
-    with pytest.raises(TypeError, match="_everything"):
+    with pytest.raises(TypeError, match="everything takes"):
         everything(wrong, *others, 3)
-    with pytest.raises(TypeError, match="_everything"):
+    with pytest.raises(TypeError, match="everything takes"):
         everything(first, *others, first)
 
 
@@ -138,7 +139,7 @@ def test_the_digest_notices_code_constants_and_what_is_called() -> None:
 
 def test_a_loop_that_reads_what_no_digest_notices_is_refused() -> None:
     loop = Loop(_again(_scaled, FACTOR=2.5), "i", "i")
-    with pytest.raises(TypeError, match="_scaled reads FACTOR"):
+    with pytest.raises(TypeError, match="scaled reads FACTOR"):
         loop(1)
 
 
@@ -165,3 +166,25 @@ def test_loops_that_are_kept_need_no_numba(tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert outputs == ["[0, 1] True\n", "[0, 1] False\n"]
+
+
+def test_only_loops_for_python_have_to_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "_LOOPS", [scaled, everything])
+    assert loops.missing() == [everything]
+    everything.make()
+    assert loops.missing() == []
+    del everything.__dict__["_native"]
+    assert loops.missing() == [], "it is kept"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    assert loops.missing() == [everything]
+
+
+def test_the_compiler_knows_its_loops_and_makes_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = {"place", "choose", "sweep", "first_fit", "search", "colour", "sequence_rows", "encode"}
+    assert calls <= {loop.name for loop in loops._LOOPS}
+    monkeypatch.setattr(loops, "_LOOPS", [everything])
+    stages: list[str] = []
+    assert prepare(stages.append) > 0
+    assert stages == ["build the compiler's native code, once (1 of 1)"]
+    assert prepare(stages.append) == 0
+    assert len(stages) == 1

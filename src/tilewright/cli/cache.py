@@ -15,6 +15,7 @@ from .console import JsonOption, byte_size, console, count, note, print_json
 PACKAGES = "packages"
 AREAS = {
     PACKAGES: "what was compiled; the oldest go first",
+    "loops": "the compiler's native code",
     "engine": "the simulator's native code",
     "translations": "native code of tile programs",
     "popc": "what the vendor's compiler made",

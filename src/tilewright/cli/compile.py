@@ -10,7 +10,7 @@ import typer
 
 from tilewright.errors import UsageError
 
-from .console import JsonOption, byte_size, count, note, print_json, progress
+from .console import JsonOption, byte_size, count, note, note_native_code, print_json, progress
 
 CHIP_TILES = 1472
 """Tiles of an IPU21, repeated here because reading it from the machine description costs start-up time;
@@ -73,7 +73,7 @@ def compile_command(
             "stochastic_rounding": stochastic_rounding,
         }
         made = compile_cached(graph, cache=cache, tiles=tiles, check=check, options=options, progress=report)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - started - made.native_seconds
         write_whole(output, made.file_bytes())
     package = made.package
     from .tile_memory import tile_bytes_max
@@ -96,6 +96,7 @@ def compile_command(
     how = "found in the cache" if made.cached else "compiled"
     note(f"wrote {output}: {byte_size(size)} for {count(tiles)} tiles, {how} in {seconds:.1f} s")
     note(f"the fullest tile uses {byte_size(used)} of {whole}")
+    note_native_code(made.native_seconds)
 
 
 def check_writable(path: Path) -> None:

@@ -71,6 +71,12 @@ def note(text: str) -> None:
         _to_stderr("info", text, text)
 
 
+def note_native_code(seconds: float) -> None:
+    """Remark what making native code took, if it had to be made: no other time that is shown holds it."""
+    if seconds:
+        note(f"built native code of ours first, once for this computer, in {seconds:.1f} s")
+
+
 def _to_stderr(level: str, message: str, plain: str) -> None:
     if settings.log_json:
         from .logs import structured_line

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .compile import NoCacheOption, TilesOption
-from .console import JsonOption, byte_size, console, count, print_json, progress
+from .console import JsonOption, byte_size, console, count, note_native_code, print_json, progress
 from .profile import ProfileOption, check_folder, write_profile_file
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def digits_command(
         result = run_digits(tiles, report, profile=profile is not None, cache=cache)
     if result.profile is not None and profile is not None:
         write_profile_file(result.profile, profile)
+    note_native_code(result.native_seconds)
     if json:
         print_json(summary(result))
     else:

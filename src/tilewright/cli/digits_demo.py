@@ -27,6 +27,7 @@ class DigitsResult:
         train_seconds, compile_seconds, simulate_seconds: wall time on this computer.
         profile: the run's profile, if one was asked for.
         cached: the package was compiled before; compile_seconds are those of finding it.
+        native_seconds: see `Execution`.
     """
 
     tiles: int
@@ -41,6 +42,7 @@ class DigitsResult:
     simulate_seconds: float
     profile: ProfileBuilder | None = None
     cached: bool = False
+    native_seconds: float = 0.0
 
     @property
     def accuracy(self) -> float:
@@ -93,4 +95,5 @@ def run_digits(
         simulate_seconds=done.simulate_seconds,
         profile=done.profile,
         cached=done.cached,
+        native_seconds=done.native_seconds,
     )

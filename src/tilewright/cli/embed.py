@@ -11,7 +11,7 @@ import typer
 from tilewright.errors import UsageError
 
 from .compile import CHIP_TILES, NoCacheOption, TilesOption, check_writable
-from .console import JsonOption, console, count, note, print_json, progress
+from .console import JsonOption, console, count, note, note_native_code, print_json, progress
 from .options import EnginesOption
 from .profile import ProfileOption, check_folder, write_profile_file
 
@@ -98,6 +98,7 @@ def embed_command(
         note(f"wrote {output}: {count(len(texts))} x {result.vectors.shape[1]} float32")
     if profile is not None:
         _write_profiles(result, profile)
+    note_native_code(result.native_seconds)
     if result.cut:
         which = ", ".join(str(index + 1) for index in result.cut[:10]) + (" ..." if result.cut[10:] else "")
         note(f"cut at {result.max_tokens} tokens: sentence {which}")

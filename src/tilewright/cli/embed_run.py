@@ -63,6 +63,11 @@ class EmbedResult:
         return sum(execution.simulate_seconds for _, execution in self.programs)
 
     @property
+    def native_seconds(self) -> float:
+        """Wall time of making native code that this computer had not got."""
+        return sum(execution.native_seconds for _, execution in self.programs)
+
+    @property
     def tile_bytes_max(self) -> int:
         """Bytes used on the fullest tile by the program that uses most."""
         return max(execution.tile_bytes_max for _, execution in self.programs)

@@ -53,12 +53,15 @@ class Compiled:
     Attributes:
         key: digest of what it was made from; empty when there is no cache.
         cached: it was not compiled now.
+        kept: the package as a file's bytes, where they are known.
+        native_seconds: what went before, once per machine: making the compiler's native code.
     """
 
     package: Package
     key: str = ""
     cached: bool = False
     kept: bytes | None = None
+    native_seconds: float = 0.0
 
     def file_bytes(self) -> bytes:
         """The package as a file's bytes."""
@@ -185,14 +188,17 @@ def compile_cached(
         key = compile_key(graph, {"tiles": tiles, **further})
         if not check and (found := cache.get(key)) is not None:
             return found
+    from ..ipu21.compile import prepare
+
+    native_seconds = prepare(progress)
     package = compile_graph(graph, tiles=tiles, check=check, progress=progress, **further)  # type: ignore[arg-type]  # names and types are the callee's to check
     if cache is None:
-        return Compiled(package)
+        return Compiled(package, native_seconds=native_seconds)
     from ..package.wire import to_message
 
     data = to_message(package)  # the compiler has just checked it, and nobody has had it since
     cache.put(key, data)
-    return Compiled(package, key, False, data)
+    return Compiled(package, key, False, data, native_seconds)
 
 
 def compile_key(graph: Graph, options: Mapping[str, bool | int | float | str]) -> str:

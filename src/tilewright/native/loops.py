@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -52,7 +53,8 @@ class Loop:
 
     @property
     def name(self) -> str:
-        return self.function.__name__
+        """Of the function, as people know it: plain forms are called `_..._python`."""
+        return self.function.__name__.strip("_").removesuffix("_python")
 
     def globals(self) -> dict[str, Any]:
         """The globals that the function names: other loops and constants."""
@@ -75,12 +77,24 @@ class Loop:
                 raise TypeError(f"the loop {self.name} reads {name}, which is no integer and no loop")
         return hashlib.sha256(repr(parts).encode()).digest()
 
+    def _path(self) -> Path | None:
+        with suppress(RuntimeError):  # no home directory
+            return cache_area("loops") / f"{self.name}-{self.digest.hex()[:24]}.o"
+        return None
+
+    def is_made(self) -> bool:
+        """Whether a call would begin at once."""
+        path = self._path()
+        return "_native" in self.__dict__ or (path is not None and path.exists())
+
+    def make(self) -> None:
+        """Be ready for calls."""
+        _ = self._native
+
     @cached_property
     def _native(self) -> tuple[Callable[..., int], Loaded]:
         """The entry point, and what it is in."""
-        path = None
-        with suppress(RuntimeError):  # no home directory
-            path = cache_area("loops") / f"{self.name.strip('_')}-{self.digest.hex()[:24]}.o"
+        path = self._path()
         data = kept(path) if path else None
         if data is None:
             data = import_module("tilewright.native.building").object_of(self)
@@ -113,6 +127,9 @@ class Loop:
         return None if count == 0 else results[0] if count == 1 else tuple(results[:count])
 
 
+_LOOPS: list[Loop] = []
+"""All that `compiled` was asked for."""
+
 ENTRY = "loop"
 """The entry point of a loop's object: (where results go, where an exception goes, arguments), arrays as
 address and extents."""
@@ -128,7 +145,15 @@ def compiled(function: Callable[..., Any], result: str, arguments: str) -> Loop:
             two dimensions, s and u int32 and uint8 arrays of two, w uint32 arrays of one, 2 and 3 tuples of
             integers, - nothing.
     """
-    return Loop(function, result, arguments)
+    made = Loop(function, result, arguments)
+    _LOOPS.append(made)
+    return made
+
+
+def missing() -> list[Loop]:
+    """Loops for Python (no other loop calls them) that would have to be made first."""
+    called = {id(value) for loop in _LOOPS for value in loop.globals().values() if isinstance(value, Loop)}
+    return [loop for loop in _LOOPS if id(loop) not in called and not loop.is_made()]
 
 
 @lru_cache(maxsize=1)

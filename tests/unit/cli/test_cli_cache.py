@@ -65,7 +65,7 @@ def fill(kept: Path) -> None:
 def test_show(kept: Path) -> None:
     empty = json.loads(run("cache", "--json").stdout)
     assert empty["folder"] == str(kept)
-    assert set(empty["areas"]) == {"packages", "engine", "translations", "popc"}
+    assert set(empty["areas"]) == {"packages", "loops", "engine", "translations", "popc"}
     assert empty["areas"]["packages"] == {"files": 0, "bytes": 0}
     fill(kept)
     assert json.loads(run("cache", "--json").stdout)["areas"]["engine"] == {"files": 1, "bytes": 300}

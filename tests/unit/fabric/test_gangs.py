@@ -9,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.ipu21.fabric import routes
+from tilewright.ipu21.fabric.choosing import _next
 from tilewright.ipu21.fabric.execute import execute
 from tilewright.ipu21.fabric.gangs import ganged
 from tilewright.ipu21.fabric.greedy import _Tables
 from tilewright.ipu21.fabric.joining import shared
 from tilewright.ipu21.fabric.messages import cut, route_times, spans_of
 from tilewright.ipu21.fabric.pairing import pairs, widened
-from tilewright.ipu21.fabric.placement import NEVER, _next
 from tilewright.ipu21.fabric.routes import place_parity
 from tilewright.ipu21.fabric.schedule import schedule
+from tilewright.ipu21.fabric.tables import NEVER
 from tilewright.ipu21.fabric.verify import verify
 from tilewright.ipu21.machine import topology
 

@@ -8,14 +8,16 @@ from exchange_phases import SOURCE_BASE, TARGET_BASE, PhaseBuilder, delivered, m
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilewright.ipu21.fabric.earliest import receiver_at
 from tilewright.ipu21.fabric.execute import execute
 from tilewright.ipu21.fabric.items import FORMAT, MUX, MUXPAIR, POINTER
 from tilewright.ipu21.fabric.messages import cut, spans_of
 from tilewright.ipu21.fabric.pairing import pairs, widened
 from tilewright.ipu21.fabric.parse import parse_row
-from tilewright.ipu21.fabric.placement import LENT, WIDE, _parted, _receiver_at, _starts_at
 from tilewright.ipu21.fabric.schedule import _rows, schedule
+from tilewright.ipu21.fabric.tables import LENT, WIDE
 from tilewright.ipu21.fabric.verify import verify
+from tilewright.ipu21.fabric.windows import parted, starts_at
 from tilewright.ipu21.machine import topology
 
 pytestmark = pytest.mark.unit
@@ -102,7 +104,7 @@ def test_the_format_is_switched_back_beside_the_beginnings_of_sends(early: int, 
 
 def test_a_lent_lane_leaves_its_tile_free_to_write_registers() -> None:
     sends = np.array([[9, 10, 0], [10, 40, LENT], [60, 61, 0], [62, 70, 0]], dtype=np.int32)
-    moved = [_starts_at(sends, 0, 4, event) for event in (8, 9, 10, 11, 12, 60, 62)]
+    moved = [starts_at(sends, 0, 4, event) for event in (8, 9, 10, 11, 12, 60, 62)]
     assert moved == [0, 2, 1, 0, 0, 2, 2]
 
 
@@ -128,7 +130,7 @@ def test_a_window_between_two_alike_needs_room_to_switch_the_format_again(
     """The second of them, at 40, would switch it at 40 + 52 - 2 on a tile of row 0."""
     rows = [[10, 20, EASTWARDS], [40, 50, next_kind]] + ([later] if later else [])
     windows, lane = np.array(rows, dtype=np.int32), np.array([sends], dtype=np.int32)
-    assert _parted(windows, 0, len(rows), lane, 0, 1, 52, 25, kind) == at
+    assert parted(windows, 0, len(rows), lane, 0, 1, 52, 25, kind) == at
 
 
 @pytest.mark.parametrize(("before", "start"), [(EASTWARDS, 9), (WESTWARDS, 11), (0, 11)])
@@ -141,7 +143,7 @@ def test_only_a_window_that_switches_the_format_avoids_sends_where_it_would(befo
     masks = np.zeros(1, dtype=np.int64)
     found = 9
     while (
-        moved := _receiver_at(messages, receivers, tiles, sends, masks, windows, masks, 0, 0, found)
+        moved := receiver_at(messages, receivers, tiles, sends, masks, windows, masks, 0, 0, found)
     ) != found:
         found = moved
     assert found == start

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from ..machine import topology
 from . import routes
 from .bounds import lower_bound
+from .choosing import choose
 from .forwarding import Waits, waits
 from .gangs import Parts, ganged
 from .messages import Ints, Messages, cumulative, slices
 from .orders import candidates
 from .pairing import early
-from .placement import EARLY, KIND, NEVER, ODD, STEADY, WIDE, choose, place, sweep
+from .placement import place
+from .sweeping import sweep
+from .tables import EARLY, KIND, NEVER, ODD, STEADY, WIDE
 from .transfers import TILE_IDS
 
 _ENOUGH = ((600_000, 1e9), (400_000, 1.10), (200_000, 1.05), (0, 1.02))

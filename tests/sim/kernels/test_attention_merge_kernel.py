@@ -21,7 +21,15 @@ class Case:
     """`spare` rows between panels and parts, and bytes between states, beyond what is needed."""
 
     def __init__(
-        self, rows: int, panels: int, parts: int, *, spare: int = 0, shift: int = 0, partial: int = PARTIAL
+        self,
+        rows: int,
+        panels: int,
+        parts: int,
+        *,
+        spare: int = 0,
+        shift: int = 0,
+        partial: int = PARTIAL,
+        odd: bool = False,
     ) -> None:
         random = np.random.default_rng(100 * rows + panels)
         self.held = halves(10 * parts + rows, parts, panels + spare, rows + spare, 16, scale=4)
@@ -30,7 +38,8 @@ class Case:
         self.held_states[:, :, 0] = random.standard_normal((parts, rows + spare)) * 3
         self.held_states[:, :, 1] = random.uniform(1, 50, (parts, rows + spare))
         self.places = {"out": OUT + shift, "partial": partial + shift, "states": STATES + shift}
-        self.scalars = {"rows": rows, "panels": panels, "parts": parts}
+        self.halves = 2 * panels - odd
+        self.scalars = {"rows": rows, "halves": self.halves, "parts": parts}
         self.strides = {
             "panel_stride": 32 * (rows + spare),
             "part_stride": 32 * (rows + spare) * (panels + spare),
@@ -47,7 +56,8 @@ class Case:
 
     @property
     def expected(self) -> NDArray[np.float16]:
-        return attention_merge.reference(self.partial, self.held_states[:, : self.scalars["rows"]])
+        states = self.held_states[:, : self.scalars["rows"]]
+        return attention_merge.reference(self.partial, states, self.halves)
 
     def check(self) -> None:
         out, expected = self.places["out"], self.expected
@@ -63,20 +73,23 @@ def test_shapes(rows: int, panels: int) -> None:
     for parts in (1, 2, 3, 7):
         Case(rows, panels, parts).check()
         Case(rows, panels, parts, spare=1, partial=DATA + 0x8000).check()
+        Case(rows, panels, parts, spare=parts % 2, odd=True).check()
 
 
 class OwnCase(Case):
     """The first part lies elsewhere, and the others dense."""
 
-    def __init__(self, rows: int, panels: int, parts: int, *, spare: int = 0, shift: int = 0) -> None:
-        super().__init__(rows, panels, parts, shift=shift)
+    def __init__(
+        self, rows: int, panels: int, parts: int, *, spare: int = 0, shift: int = 0, odd: bool = False
+    ) -> None:
+        super().__init__(rows, panels, parts, shift=shift, odd=odd)
         self.own = np.zeros((panels, rows + spare, 16), np.float16)
         self.own[:, :rows] = self.held[0]
         self.others, self.own_state, self.states = self.held[1:], self.held_states[0], self.held_states[1:]
         del self.places["partial"]
         self.places |= {"own": PARTIAL + 0x30000 + shift, "others": PARTIAL + shift}
         self.places["own_state"] = OUT + 0x4000 + shift
-        self.scalars = {"rows": rows, "panels": panels, "remote_count": parts - 1}
+        self.scalars = {"rows": rows, "halves": self.halves, "remote_count": parts - 1}
         self.strides = {"own_stride": 32 * (rows + spare)}
 
     @property
@@ -87,7 +100,7 @@ class OwnCase(Case):
     @property
     def expected(self) -> NDArray[np.float16]:
         own = self.own[:, : self.scalars["rows"]]
-        return attention_merge.own_reference(own, self.own_state, self.others, self.states)
+        return attention_merge.own_reference(own, self.own_state, self.others, self.states, self.halves)
 
     def check(self) -> None:
         out, expected = self.places["out"], self.expected
@@ -103,6 +116,7 @@ def test_own_part_in_place(rows: int, panels: int) -> None:
     for parts in (1, 2, 3, 8):
         OwnCase(rows, panels, parts).check()
         OwnCase(rows, panels, parts, spare=2).check()
+        OwnCase(rows, panels, parts, spare=parts % 2, odd=True).check()
 
 
 def test_own_part_without_work_and_with_most_parts() -> None:
@@ -116,8 +130,9 @@ def test_own_part_without_work_and_with_most_parts() -> None:
 
 
 @pytest.mark.parametrize(("rows", "panels"), [(1, 1), (1, 5), (2, 3), (3, 2), (7, 2)])
-def test_own_part_without_races(rows: int, panels: int) -> None:
-    case = OwnCase(rows, panels, 4)
+@pytest.mark.parametrize("odd", [False, True])
+def test_own_part_without_races(rows: int, panels: int, odd: bool) -> None:
+    case = OwnCase(rows, panels, 4, odd=odd)
     result = guarded(attention_merge.OWN_SYMBOL, case.arguments, case.inputs)
     np.testing.assert_array_equal(result.read(OUT, case.expected.shape, np.float16), case.expected)
 
@@ -132,8 +147,9 @@ def test_no_work() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 9])
-def test_no_races_and_nothing_unwritten(rows: int) -> None:
-    case = Case(rows, 3, 4)
+@pytest.mark.parametrize("odd", [False, True])
+def test_no_races_and_nothing_unwritten(rows: int, odd: bool) -> None:
+    case = Case(rows, 3, 4, odd=odd)
     result = guarded(attention_merge.SYMBOL, case.arguments, case.inputs)
     np.testing.assert_array_equal(result.read(OUT, case.expected.shape, np.float16), case.expected)
 
@@ -176,5 +192,6 @@ def test_a_call_does_not_depend_on_the_one_before() -> None:
 
 def test_formula_takes_arrays() -> None:
     rows = np.array([0, 1, 9, 48])
-    each = [int(attention_merge.cycles(int(r), 3, 4)) for r in rows]
-    assert attention_merge.cycles(rows, 3, 4).tolist() == each
+    for count in (5, 6):
+        each = [int(attention_merge.cycles(int(r), count, 4)) for r in rows]
+        assert attention_merge.cycles(rows, count, 4).tolist() == each

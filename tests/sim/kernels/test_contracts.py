@@ -50,6 +50,7 @@ def scalars_of(symbol: str, rows: int) -> dict[str, int]:
     known = {
         "rows": rows,
         "panels": 2,
+        "halves": 4 if rows == FEW else 3,
         "inner": inner,
         "columns": 2,
         "words": 40 if rows == FEW else 150,

@@ -37,6 +37,22 @@ def test_heads_begin_with_records() -> None:
     assert grid.query().view == (4, 96) and grid.value().view == (16, 144)
 
 
+@pytest.mark.parametrize(
+    ("columns", "spare"), [(1, 1), (8, 1), (9, 0), (16, 0), (17, 1), (24, 1), (25, 0), (72, 1), (64, 0)]
+)
+def test_half_panels_of_padding_are_not_merged(columns: int, spare: int) -> None:
+    problem = Problem(1, 1, 64, 64, 16, columns)
+    assert problem.spare == spare
+    for heads, kernel, parts in (
+        (1, "attention_merge_own_f16", {"remote_count": 3}),
+        (2, "attention_merge_f16", {"parts": 4}),
+    ):
+        grid = Grid(replace(problem, heads=heads), 1, 1, 4, Turns(1, 1))
+        halves = 2 * ceil_div(columns, 16) - spare
+        wanted = cost.kernel(kernel, rows=16, halves=halves, **parts)
+        assert attention._compute(grid)["merge"] == heads * wanted
+
+
 @pytest.mark.parametrize("query_parts", [2, 3])
 @pytest.mark.parametrize("key_parts", [2, 3])
 def test_neighbours_hear_what_they_share_in_half_the_time(query_parts: int, key_parts: int) -> None:

@@ -2,7 +2,8 @@
 
 out = sum e^(m_j - m) O_j / sum e^(m_j - m) l_j with m the largest m_j of a row. The differences and then the
 exponentials are rounded to half precision, whose float32 sum divides them; the weight that results is rounded
-to half precision, and so is weight times O_j, which is added in float32. Rows whose sum is zero become 0.
+to half precision, and so is weight times O_j, which is added in float32. Rows whose sum is zero become 0, and
+so does what fills up the last panel behind the half panels that count, whatever is in the partial outputs.
 
 `attention_merge_own_f16` takes the first part from where a root computed it, and the others as they arrive.
 The cycle formulas are exact but for two parts that go through `f16v2exp` together and both hold the largest
@@ -24,6 +25,7 @@ from .attention_merge_source import (
     FEW_SLOTS,
     HALF_ROW,
     LARGEST,
+    ODD_SLOTS,
     OTHER_PART,
     PAIR_SLOTS,
     PANEL,
@@ -33,7 +35,7 @@ from .attention_merge_source import (
 )
 from .attention_merge_supervisor import supervisor_cycles
 from .attention_merge_words import HALVED_ROWS, MAXIMUM_PARTS, WEIGHT_BYTES
-from .grid import PANELS, ROWS
+from .grid import MAXIMUM_SIDE, ROWS
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
 
@@ -41,33 +43,35 @@ SYMBOL, OWN_SYMBOL = "attention_merge_f16", "attention_merge_own_f16"
 MAXIMUM_OWN_STRIDE = (1 << 20) - 8
 
 
-def _cycles(own: bool, rows: Any, panels: Any, others: Any) -> Any:
-    rows, panels, others = (np.asarray(value, dtype=np.int64) for value in (rows, panels, others))
+def _cycles(own: bool, rows: Any, halves: Any, others: Any) -> Any:
+    rows, halves, others = (np.asarray(value, dtype=np.int64) for value in (rows, halves, others))
+    panels, is_odd = halves // 2, halves % 2 == 1
     pairs = others * len(LARGEST) + others % 2 * 2 + others // 2 * PAIR_SLOTS
     panel = len(PANEL) - 2 * len(OTHER_PART) + 2 * others * len(OTHER_PART)
-    row = ROW_SLOTS + pairs + panels * panel + len(END)
+    end = np.where(is_odd, ODD_SLOTS + others * len(OTHER_PART) - (panels == 0), len(END))
+    row = ROW_SLOTS + pairs + panels * panel + end
     whole = len(START) + ceil_div(rows, WORKER_SLOTS) * row + 1
     half_row = len(HALF_ROW) - len(OTHER_PART) + others * len(OTHER_PART)
     few = FEW_SLOTS + pairs + np.where(rows == 1, ceil_div(panels, 3), panels) * half_row + 1
-    is_few = (rows > 0) & (rows <= HALVED_ROWS)
-    slots = np.where((rows > 0) & (panels > 0), np.where(is_few, few, whole), 1)
+    is_few = (rows > 0) & (rows <= HALVED_ROWS) & ~is_odd
+    slots = np.where((rows > 0) & (halves > 0), np.where(is_few, few, whole), 1)
     fixed = np.where(is_few, supervisor_cycles(own, True), supervisor_cycles(own, False))
     return fixed + WORKER_SLOTS * slots
 
 
-def cycles(rows: Any, panels: Any, parts: Any, **_: Any) -> Any:
+def cycles(rows: Any, halves: Any, parts: Any, **_: Any) -> Any:
     """Cycles of a call of `attention_merge_f16` (exact on the simulator); integers or arrays."""
-    return _cycles(False, rows, panels, np.asarray(parts) - 1)
+    return _cycles(False, rows, halves, np.asarray(parts) - 1)
 
 
-def own_cycles(rows: Any, panels: Any, remote_count: Any, **_: Any) -> Any:
+def own_cycles(rows: Any, halves: Any, remote_count: Any, **_: Any) -> Any:
     """Cycles of a call of `attention_merge_own_f16` (exact on the simulator); integers or arrays."""
-    return _cycles(True, rows, panels, remote_count)
+    return _cycles(True, rows, halves, remote_count)
 
 
-def reference(partial: Halves, states: NDArray[np.float32]) -> Halves:
-    """partial [parts, panels, rows, 16], states [parts, rows, 2] -> [panels, rows, 16]; exp correctly rounded
-    (open on a card).
+def reference(partial: Halves, states: NDArray[np.float32], halves: int) -> Halves:
+    """partial [parts, panels, rows, 16], states [parts, rows, 2] -> [panels, rows, 16], zeros behind so many
+    half panels; exp correctly rounded (open on a card).
     """
     parts = partial.shape[0]
     with np.errstate(over="ignore"):
@@ -85,18 +89,20 @@ def reference(partial: Halves, states: NDArray[np.float32]) -> Halves:
     for part in range(parts):
         weight = weights[part].astype(np.float32)[None, :, None]
         result = result + to_halves(weight * partial[part].astype(np.float32)).astype(np.float32)
+    if halves % 2:
+        result[-1, :, 8:] = 0
     return to_halves(result)
 
 
 def own_reference(
-    own: Halves, own_state: NDArray[np.float32], others: Halves, states: NDArray[np.float32]
+    own: Halves, own_state: NDArray[np.float32], others: Halves, states: NDArray[np.float32], halves: int
 ) -> Halves:
     """own [panels, rows, 16], own_state [rows, 2], others [n, panels, rows, 16], states [n, rows, 2]."""
-    return reference(
-        np.concatenate([own[None], others]), np.concatenate([own_state[None], states]).astype(np.float32)
-    )
+    merged = np.concatenate([own_state[None], states]).astype(np.float32)
+    return reference(np.concatenate([own[None], others]), merged, halves)
 
 
+_HALVES = Scalar("halves", "half panels that are merged; zeros fill up the last panel", 0, 2 * MAXIMUM_SIDE)
 _STATE_NOTES = (
     "states: float32 [parts][rows][2], largest score and sum. Overwrites up to "
     f"{WEIGHT_BYTES} bytes below each worker's base register."
@@ -114,13 +120,13 @@ KERNELS = (
             ),
             scalars=(
                 ROWS,
-                PANELS,
+                _HALVES,
                 Scalar("parts", "partial outputs", 1, MAXIMUM_PARTS),
                 Scalar("panel_stride", "bytes between panels of a part", 0, multiple=8),
                 Scalar("part_stride", "bytes between parts", 0, multiple=8),
                 Scalar("state_stride", "bytes between the states of parts", 0, multiple=8),
             ),
-            packed=(("rows", "panels", 16),),
+            packed=(("rows", "halves", 16),),
             notes=_STATE_NOTES,
         ),
         cycles,
@@ -139,11 +145,11 @@ KERNELS = (
             ),
             scalars=(
                 ROWS,
-                PANELS,
+                _HALVES,
                 Scalar("own_stride", "bytes between panels of own", 0, MAXIMUM_OWN_STRIDE, 8),
                 Scalar("remote_count", "other partial outputs", 0, MAXIMUM_PARTS - 1),
             ),
-            packed=(("rows", "panels", 16), ("own_stride", "remote_count", 20)),
+            packed=(("rows", "halves", 16), ("own_stride", "remote_count", 20)),
             notes="others: dense. own_state: float32 [rows][2]. " + _STATE_NOTES,
         ),
         own_cycles,

@@ -1,7 +1,8 @@
 """Assembly of `attention_merge_f16` and `attention_merge_own_f16`: the same workers behind two supervisors.
 
-Workers take whole rows in turn, from a frame they share. Of at most three rows pairs of workers take one each
-and half its columns, three pairs every third panel if there is one row only; each has a frame of its own. A
+Workers take whole rows in turn, from a frame they share, by code of its own where rows end with half a panel.
+Of at most three rows that do not, pairs of workers take one each and half its columns, three pairs every
+third panel if there is one row only; each has a frame of its own. A
 worker writes the weights of its row below its $mworker_base, two halves in a word: first exp(m_j - largest),
 then that over the sum. The first word holds the first part and, of an even number of parts, the second one,
 else nothing. The loops load what the next step needs, so the last weight is followed by a word that is read
@@ -85,7 +86,7 @@ _LEAST_SUM = "or $a3, $azero, 0x0d800000"
 
 
 def row() -> list[str]:
-    """A row's weights, and where its columns begin."""
+    """A row's weights, and where its columns begin; $m7 = panels but one."""
     return [
         bundle("shr $m1, $m0, 5", f"or $a0, $azero, {_MINUS_INFINITY:#x}"),
         bundle("shl $m1, $m1, 3", f"or $a1, $azero, {_MINUS_INFINITY:#x}"),
@@ -155,23 +156,36 @@ def _half_row(own: str, back: int, step: str) -> list[str]:
     ]
 
 
-PANEL = [
-    *_half_row("1", BACK_HALF, "1"),
-    *_half_row("$m1", BACK_PANEL, "$m8"),
-    bundle("brnzdec $m7, .Lmerge_rows_panel"),
-]
+_HALVES = [*_half_row("1", BACK_HALF, "1"), *_half_row("$m1", BACK_PANEL, "$m8")]
+PANEL = [*_HALVES, bundle("brnzdec $m7, .Lmerge_rows_panel")]
+ODD_PANEL = [*_HALVES, bundle("brnzdec $m7, .Lmerge_odd_panel")]
+_BRANCH = [bundle("brz $m7, .Lmerge_odd_last"), bundle("add $m7, $m7, -1")]
+"""To the first panel of a row that ends with half of one, or behind all panels."""
+_LAST = [*_half_row("1", BACK_HALF, "1"), *(bundle(f"st64 $azeros, $m4, $mzero, {word}") for word in (0, 1))]
+"""Half a panel, and zeros."""
 
-END = [
-    bundle(f"add $m0, $m0, {32 * 6}"),
-    bundle("add $m11, $m11, -6"),
-    bundle("brpos $m11, .Lmerge_rows_row"),
-]
-"""To a worker's next row."""
+
+def _end(label: str) -> list[str]:
+    """To a worker's next row."""
+    return [
+        bundle(f"add $m0, $m0, {32 * 6}"),
+        bundle("add $m11, $m11, -6"),
+        bundle(f"brpos $m11, {label}"),
+    ]
+
+
+END = _end(".Lmerge_rows_row")
+ODD_END = [*_LAST, *_end(".Lmerge_odd_row")]
 
 
 def _whole_rows() -> list[str]:
     body = [".Lmerge_rows_row:", *row(), ".Lmerge_rows_panel:", *PANEL, *END]
     return worker(".Lmerge_rows", [*START, *body, "exitz $m15"])
+
+
+def _odd_rows() -> list[str]:
+    body = [".Lmerge_odd_row:", *row(), *_BRANCH, ".Lmerge_odd_panel:", *ODD_PANEL]
+    return worker(".Lmerge_odd", [*START, *body, ".Lmerge_odd_last:", *ODD_END, "exitz $m15"])
 
 
 FEW_START = [
@@ -260,6 +274,10 @@ _WAITS = MULTI_SLOT["f32oox"] - 1 + _WAIT
 ROW_SLOTS = len(row()) - len([*LARGEST, *_ODD_PART, *PAIR, *SCALE]) + _WAITS
 PAIR_SLOTS = len([*PAIR, *SCALE]) + _WAIT
 """Slots of a row of one part beside its columns, and of each pair of further parts' weights."""
+ODD_SLOTS = len([*_BRANCH, *ODD_END]) - len(OTHER_PART)
+"""Of a row that ends with half a panel and has one part: beside its weights and whole panels. One less where
+there is no whole panel.
+"""
 FEW_SLOTS = len([*FEW_START, *FEW_FIRST, *FEW_PAIRS, *FEW_SUM, *FEW_COLUMNS]) + _WAITS
 """Slots of a worker of few rows with one part, beside its columns."""
 
@@ -274,6 +292,7 @@ def source(symbol: str, own: bool) -> str:
         ".Lmerge_all:",
         *whole,
         *_whole_rows(),
+        *_odd_rows(),
         *_few_rows(),
     ]
     return section(symbol, lines)

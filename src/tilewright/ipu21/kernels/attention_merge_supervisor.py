@@ -14,6 +14,7 @@ from .attention_merge_words import (
     FIRST,
     FRAME_BYTES,
     HALVED_ROWS,
+    IS_ODD,
     ODD,
     OTHERS,
     OUT,
@@ -69,10 +70,14 @@ _MERGE_HEAD = (
 
 @cache
 def prologue(own: bool) -> tuple[str, ...]:
-    """From the arguments to the launch; $m8 = 0 for whole rows."""
+    """From the arguments to the launch; $m8 = 0 for whole rows. Rows that end with half a panel are whole."""
     common = [
         f"add $m11, $m11, -{FRAME_BYTES}",
-        "shr %panels, %shape, 16",
+        "shr %halves, %shape, 16",
+        "and %unpaired, %halves, 1",
+        to_frame("%unpaired", IS_ODD),
+        "add %panels, %halves, 1",
+        "shr %panels, %panels, 1",
         "shl %rows, %shape, 16",
         "shr %rows, %rows, 16",
         *(_OWN_HEAD if own else _MERGE_HEAD),
@@ -95,12 +100,14 @@ def prologue(own: bool) -> tuple[str, ...]:
         to_frame("%along", _SAVED_OTHERS),
         # One row: a worker's next panel is the third one.
         "cmpeq %times, %rows, 1",
+        "andc %times, %times, %unpaired",
         "shl %times, %times, 1",
         "add %times, %times, 1",
         "mul %own_along, %own_along, %times",
         "mul %along, %along, %times",
         # What a worker with whole rows has to do differently, in words.
         f"cmpult %halved, %rows, {HALVED_ROWS + 1}",
+        "andc %halved, %halved, %unpaired",
         "shl %halved, %halved, 1",
         "add %halved, %halved, -3",
         "mul %all, %part, %count",
@@ -182,8 +189,12 @@ def _workers() -> list[list[str]]:
     choice = [
         load_back("%rows", ROWS),
         load_back("%panels", PANELS),
+        load_back("%unpaired", IS_ODD),
         f"cmpult $m8, %rows, {HALVED_ROWS}",
+        "andc $m8, $m8, %unpaired",
         "setzi $m9, .Lmerge_rows",
+        "setzi %last, .Lmerge_odd",
+        "movnz $m9, %unpaired, %last",
         "setzi %entry, .Lmerge_few",
         "movnz $m9, $m8, %entry",
         "setzi %exit, .Lmerge_exit",

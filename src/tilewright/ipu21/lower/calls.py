@@ -239,11 +239,16 @@ def _scale(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     return {"words": x.bytes // 8, "factor": float_bits(float(step.parameters["factor"]))}, {}, x.there
 
 
+def _halves(step: Compute, out: _Operand) -> Array:
+    """Half panels without those that hold nothing but padding."""
+    return np.maximum(2 * out.panels - int(step.parameters["spare"]), 0)
+
+
 def _merge(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     out, partial, state = shapes
     scalars: Scalars = {
         "rows": out.padded_rows,
-        "panels": out.panels,
+        "halves": _halves(step, out),
         "parts": int(step.parameters["parts"]),
         "panel_stride": partial.padded_rows * RECORD_BYTES,
         "part_stride": partial.bytes,
@@ -257,7 +262,7 @@ def _merge_own(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     first = np.where(out.there, out.row - own.row, 0)
     scalars: Scalars = {
         "rows": out.padded_rows,
-        "panels": out.panels,
+        "halves": _halves(step, out),
         "own_stride": own.padded_rows * RECORD_BYTES,
         "remote_count": int(step.parameters["remote"]),
     }

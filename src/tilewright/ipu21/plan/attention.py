@@ -71,6 +71,11 @@ class Problem:
         """Columns of a head of values in memory."""
         return align_up(self.value_columns, MICRO)
 
+    @property
+    def spare(self) -> int:
+        """Half panels of a head of values that hold nothing but padding."""
+        return (self.value_width - self.value_columns) // (MICRO // 2)
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -259,11 +264,12 @@ def _late(grid: Grid, copies: float) -> float:
 def _merge_cycles(grid: Grid, rows: int, panels: int) -> Any:
     if grid.key_parts == 1:
         return cost.kernel("scale_rows_f16", rows=rows, panels=panels)
+    halves = 2 * panels - grid.problem.spare
     if grid.heads == 1:
         return cost.kernel(
-            "attention_merge_own_f16", rows=rows, panels=panels, remote_count=grid.key_parts - 1
+            "attention_merge_own_f16", rows=rows, halves=halves, remote_count=grid.key_parts - 1
         )
-    return cost.kernel("attention_merge_f16", rows=rows, panels=panels, parts=grid.key_parts)
+    return cost.kernel("attention_merge_f16", rows=rows, halves=halves, parts=grid.key_parts)
 
 
 def _bytes(grid: Grid) -> int:
@@ -550,7 +556,7 @@ class _Stages:
                 "attention_merge_own_f16",
                 (result, output, state, outputs, states),
                 self.cycles["merge"],
-                {"remote": parts - 1},
+                {"remote": parts - 1, "spare": grid.problem.spare},
             )
             return result
         width = grid.problem.value_width
@@ -561,7 +567,7 @@ class _Stages:
                 "attention_merge_f16",
                 (result, outputs, states),
                 self.cycles["merge"] / grid.heads,
-                {"parts": parts},
+                {"parts": parts, "spare": grid.problem.spare},
                 {0: wide, 1: wide, 2: (head, 1)},
             )
         return result

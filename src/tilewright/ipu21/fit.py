@@ -20,6 +20,8 @@ from .emit.memory_map import data_start
 from .emit.predict import slowed
 from .emit.runtime_image import Runtime, runtime_with
 from .kernels.copy_spans import SYMBOL as COPY_SPANS
+from .kernels.gemm_source import SYMBOLS
+from .kernels.gemm_tables import straight_of
 from .kernels.rounding import SET_ROUNDING
 from .lower.calls import Call
 from .lower.tile_work import Phase, TileWork, lower_plan
@@ -165,7 +167,8 @@ def _lowered(graph: Graph, tiles: int, prices: Prices, numerics: Numerics) -> Ti
 
 def _placed(work: TileWork, prices: Prices, reserves: Sequence[int], numerics: Numerics) -> Fitted:
     """A lowered plan with addresses. Raises PlacementError, about the least of the reserves."""
-    kernels = {item.kernel for item in work.work if isinstance(item, Call)}
+    calls = [item for item in work.work if isinstance(item, Call)]
+    kernels = {call.kernel for call in calls} | {name for call in calls if (name := _straight(call))}
     if numerics.stochastic_rounding:
         kernels.add(SET_ROUNDING)
     if any(isinstance(item, Phase) and item.copies for item in work.work):
@@ -178,6 +181,14 @@ def _placed(work: TileWork, prices: Prices, reserves: Sequence[int], numerics: N
         except PlacementError:
             if not starts:
                 raise
+
+
+def _straight(call: Call) -> str | None:
+    """The straight panel that a product's busiest tile asks for, if there is one."""
+    if call.kernel not in SYMBOLS.values():
+        return None
+    repeating = call.active & (call.scalars["inner"] > 2)
+    return straight_of(int(call.scalars["rows"][repeating].max(initial=0)))
 
 
 def _reasons(

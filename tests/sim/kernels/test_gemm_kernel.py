@@ -10,9 +10,10 @@ from kernel_runs import Outcome, call, halves, image_of, run, twice
 from numpy.typing import NDArray
 
 from tilewright.errors import PlacementError, UnsupportedError
-from tilewright.ipu21.kernels import KERNELS, gemm
+from tilewright.ipu21.kernels import KERNELS, STRAIGHT, gemm, link_kernels
 from tilewright.ipu21.kernels.gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, MODES, NEAR_ROWS, ROW, ZERO
 from tilewright.ipu21.kernels.gemm_source import SYMBOLS
+from tilewright.ipu21.kernels.gemm_tables import straight_of
 from tilewright.ipu21.machine.memory import REGION1_BASE, TILE_END
 from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.single import run_function
@@ -64,6 +65,7 @@ class Case:
             self.where["start"] = C if in_place else behind
         self.wide = not standard
         self.mode = mode
+        self.straight: str | None = None
 
     @property
     def arguments(self) -> dict[str, int]:
@@ -81,7 +83,7 @@ class Case:
 
     @property
     def cycles(self) -> int:
-        return int(KERNELS[self.symbol].cycles(**self.shape, wide=self.wide))
+        return int(KERNELS[self.symbol].cycles(**self.shape, wide=self.wide, straight=bool(self.straight)))
 
     def run(self) -> tuple[Halves, Outcome]:
         """C and the outcome; everything around the operands is random and must stay."""
@@ -97,8 +99,9 @@ class Case:
 
     def check_thoroughly(self) -> None:
         """The same on a tile that faults on bytes nobody wrote and on words that two workers share."""
+        image = link_kernels([self.symbol, self.straight], {}) if self.straight else image_of(self.symbol)
         result = run_function(
-            image_of(self.symbol),
+            image,
             self.symbol,
             KERNELS[self.symbol].contract.registers(**self.arguments),
             dict(self.inputs),
@@ -125,6 +128,32 @@ def test_nothing_unwritten_or_shared_is_read(mode: str, rows: int) -> None:
             Case(rows, inner, columns, mode, in_place=True).check_thoroughly()
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "rows", [19, 24, 31, 36, 59, 150, NEAR_ROWS, NEAR_ROWS + 1, 285, 288, 790, 797, 1056]
+)
+def test_straight_middle_panels_save_a_slot_each(rows: int, mode: str) -> None:
+    for inner, columns in ((2, 2), (3, 1), (4, 3)):
+        case = Case(rows, inner, columns, mode)
+        with_loop = case.cycles
+        case.straight = straight_of(rows)
+        assert case.straight is not None
+        case.check_thoroughly()
+        assert with_loop - case.cycles == 6 * (inner - 2) * columns
+
+
+def test_straight_panels_are_asked_for_where_there_are_some() -> None:
+    asked = [
+        straight_of(rows) for rows in (12, 13, 18, 19, 24, 25, 30, 31, NEAR_ROWS, NEAR_ROWS + 1, 288, 289)
+    ]
+    near, far = "gemm_f16_near_", "gemm_f16_far_"
+    assert asked[:8] == [None, None, None, f"{near}4", f"{near}4", None, None, f"{near}6"]
+    assert asked[8:] == [f"{near}26", f"{far}26", f"{far}48", None]
+    asked = [straight_of(CHUNK_ROWS + rows) for rows in (0, 12, 18, 19, 30, 288)]
+    assert asked == [None, None, None, f"{far}4", f"{far}5", f"{far}48"]
+    assert {name for name in map(straight_of, range(2000)) if name} <= set(STRAIGHT)
+
+
 @pytest.mark.parametrize(
     "rows",
     [47, 53, 60, NEAR_ROWS, NEAR_ROWS + 1, CHUNK_ROWS - 1, CHUNK_ROWS, CHUNK_ROWS + 1, 1000, 2003],
@@ -140,6 +169,11 @@ def test_large_row_counts_are_exact(rows: int, mode: str) -> None:
 @pytest.mark.parametrize("rows", [2 * CHUNK_ROWS, 2 * CHUNK_ROWS + FEW_ROWS, 2 * CHUNK_ROWS + FEW_ROWS + 1])
 def test_chunks_are_exact(rows: int, mode: str) -> None:
     Case(rows, 1, 2, mode).check_thoroughly()
+
+
+@pytest.mark.parametrize("rows", [3, 4, 5, 6, 25, 26])
+def test_rows_of_a_last_chunk_are_far_apart(rows: int) -> None:
+    Case(CHUNK_ROWS + 6 * rows - 1, 3, 2).check()
 
 
 @pytest.mark.parametrize("rows", [4, 12, 18, 31, 200, 800])
@@ -165,7 +199,7 @@ def test_transposed_right_operand_needs_no_repacking(rows: int, keys: int, stand
         "gemm_f16", {**where, **shape, **strides}, [(A, q), (where["w"], k)], [(C, expected.nbytes)]
     )
     np.testing.assert_array_equal(outcome.array(C, expected), expected)
-    assert outcome.cycles == gemm.cycles(**shape, wide=not standard)
+    assert outcome.cycles == gemm.cycles(**shape, wide=not standard, straight=False)
 
 
 def test_weights_as_rows_and_activations_as_panels() -> None:

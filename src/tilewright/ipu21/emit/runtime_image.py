@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...arithmetic import align_up
-from ..kernels import CODE_END, COMPUTING, IDLE, KERNELS, link_kernels
+from ..kernels import CODE_END, COMPUTING, IDLE, KERNELS, STRAIGHT, link_kernels
 from ..kernels.copy_spans import SYMBOL as COPY_SPANS
 from ..kernels.rounding import SET_ROUNDING
 from ..machine.memory import REGION1_BASE
 from ..toolchain import LinkedImage
 from .memory_map import PROGRAM
 
-NAMES = (SET_ROUNDING, COPY_SPANS, *KERNELS)
+NAMES = (SET_ROUNDING, COPY_SPANS, *KERNELS, *STRAIGHT)
 """What may be asked for, in the order of linking."""
 
 

@@ -16,6 +16,7 @@ from . import (
     gelu,
     gemm,
     gemm_f32,
+    gemm_tables,
     l2_normalise,
     normalise,
     permute,
@@ -36,6 +37,7 @@ __all__ = [
     "COMPUTING",
     "IDLE",
     "KERNELS",
+    "STRAIGHT",
     "Contract",
     "Kernel",
     "Operand",
@@ -64,7 +66,11 @@ _ON_DEMAND = (
 
 KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_ON_DEMAND)}
 
+STRAIGHT = gemm_tables.straight_sources()
+"""Straight middle panels of the float16 matrix kernels: linked only if they are asked for."""
+
 _ROUTINES: dict[str, Callable[[], str]] = {
+    **STRAIGHT,
     runtime.START: runtime.start_source,
     runtime.START_IDLE: runtime.start_idle_source,
     runtime.HOST_FOLLOWER: runtime.host_follower_source,

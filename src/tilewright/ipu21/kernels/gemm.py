@@ -63,9 +63,9 @@ def contract(mode: str) -> Contract:
     )
 
 
-ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT = 329, 265, 294
-"""Supervisor cycles of a chunk outside its panels, with call and return: for many rows, for few, and for many
-where accumulators do not survive."""
+ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT, ENTRY_SHORT_FEW = 365, 274, 294, 265
+"""Supervisor cycles of a chunk outside its panels, with call and return: for many rows and for few, and for
+both where accumulators do not survive."""
 ENTRY_ADD, ENTRY_NARROW, ENTRY_SINGLE, AGAIN = 28, 5, 6, 48
 """More if sums start from an array, if W is not interleaved, if there is one panel, for each chunk before the
 last."""
@@ -85,39 +85,57 @@ def _slots(panel: Panel, rows: Any) -> Any:
     return 4 * share + panel.extra_slots
 
 
-def panel_cycles(rows: Any, wide: Any = True) -> Any:
-    """Cycles of the panel that repeats: neither first nor last of a column group; up to `CHUNK_ROWS` rows."""
+def panel_cycles(rows: Any, wide: Any = True, straight: bool = True) -> Any:
+    """Cycles of the panel that repeats: neither first nor last of a column group; up to `CHUNK_ROWS` rows.
+
+    Args:
+        straight: as in `cycles_of`.
+    """
     rows = np.asarray(rows)
-    near, stride = _slots(Panel(near=True), rows), _slots(Panel(), rows)
-    slots = np.where(rows <= FEW_ROWS, FewPanel().slots, np.where(rows <= NEAR_ROWS, near, stride))
+    near, stride = (_middle_slots(near, rows, straight) for near in (True, False))
+    is_near = (rows <= NEAR_ROWS) & (rows > WORKER_SLOTS * gemm_stream.SHORTEST)
+    slots = np.where(rows <= FEW_ROWS, FewPanel().slots, np.where(is_near, near, stride))
     return _panel(slots, wide) + 0
 
 
-def _stream_slots(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any) -> Any:
+def _middle_slots(near: bool, rows: Any, straight: bool) -> Any:
+    """Slots of the busiest worker of a middle panel."""
+    share = ceil_div(rows, WORKER_SLOTS)
+    own = gemm_stream.UNROLLED if near else (gemm_stream.SHORTEST,)
+    has_own = np.isin(share, own) | (straight & np.isin(share, gemm_stream.STRAIGHT))
+    # All straight panels take as many slots beyond four per row.
+    return np.where(has_own, _slots(Panel(near=near, rows=5), rows), _slots(Panel(near=near), rows))
+
+
+def _stream_slots(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any, straight: bool) -> Any:
     """Slots of the busiest worker of the stream."""
 
-    def several(near: bool, straight: int = 0) -> Any:
-        first = Panel(mode, first=True, near=near, rows=straight)
+    def several(near: bool, share: int = 0) -> Any:
+        first = Panel(mode, first=True, near=near, rows=share)
         opening = replace(first, opening=True)
         begin = np.where(columns == 1, _slots(replace(opening, lone=near), rows), _slots(opening, rows))
-        more = (columns - 1) * (_slots(Panel(mode, last=True, rows=straight), rows) + _slots(first, rows))
-        middle = columns * (inner - 2) * _slots(Panel(near=near, rows=straight), rows)
-        return begin + more + middle + _slots(Panel(last=True, final=True, rows=straight), rows)
+        more = (columns - 1) * (_slots(Panel(mode, last=True, rows=share), rows) + _slots(first, rows))
+        middle = columns * (inner - 2) * _middle_slots(near, rows, straight)
+        return begin + more + middle + _slots(Panel(last=True, final=True, rows=share), rows)
+
+    def one(share: int = 0) -> Any:
+        only = Panel(mode, first=True, last=True, rows=share)
+        final = replace(only, final=True)
+        slots = _slots(replace(only, opening=True), rows) + _slots(final, rows)
+        slots = slots + (columns - 2) * _slots(only, rows)
+        return np.where(columns == 1, _slots(replace(final, opening=True, lone=True), rows), slots)
 
     near = np.asarray(all_rows <= NEAR_ROWS)
     several_groups = several(True) if near.all() else several(False)
     if near.any() and not near.all():
         several_groups = np.where(near, several(True), several_groups)
-    for straight in gemm_stream.UNROLLED:
-        fits = near & (ceil_div(rows, WORKER_SLOTS) == straight)
+    for share in gemm_stream.UNROLLED:
+        is_near = share != gemm_stream.SHORTEST
+        fits = (near | (not is_near)) & (ceil_div(rows, WORKER_SLOTS) == share)
         if fits.any():
-            several_groups = np.where(fits, several(True, straight), several_groups)
-    only = Panel(mode, first=True, last=True)
-    only_final = replace(only, final=True)
-    single = _slots(replace(only, opening=True), rows) + _slots(only_final, rows)
-    single = single + (columns - 2) * _slots(only, rows)
-    single = np.where(columns == 1, _slots(replace(only_final, opening=True, lone=True), rows), single)
-    return np.where(inner == 1, single, several_groups)
+            several_groups = np.where(fits, several(is_near, share), several_groups)
+    few = ceil_div(rows, WORKER_SLOTS) <= gemm_stream.SHORTEST
+    return np.where(inner == 1, np.where(few, one(gemm_stream.SHORTEST), one()), several_groups)
 
 
 def _few_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:
@@ -151,18 +169,20 @@ def _short_slots(mode: str, rows: Any, inner: Any, columns: Any, is_few: bool) -
     return short_start_slots(mode, is_few) + columns * np.where(inner == 1, slots(True, True), several)
 
 
-def _chunk(mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any, wide: Any, survive: bool) -> Any:
+def _chunk(
+    mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any, wide: Any, survive: bool, straight: bool
+) -> Any:
     """Cycles of one chunk."""
     if survive:
         stream, few_slots = (
-            _stream_slots(mode, rows, all_rows, inner, columns),
+            _stream_slots(mode, rows, all_rows, inner, columns, straight),
             _few_slots(mode, rows, inner, columns),
         )
     else:
         stream, few_slots = (_short_slots(mode, rows, inner, columns, is_few) for is_few in (False, True))
     slots = np.where(rows <= FEW_ROWS, few_slots, stream)
-    many = ENTRY_STREAM if survive else ENTRY_SHORT
-    entry = np.where(rows <= FEW_ROWS, ENTRY_FEW, many) + np.where(wide, 0, ENTRY_NARROW)
+    many, few_rows = (ENTRY_STREAM, ENTRY_FEW) if survive else (ENTRY_SHORT, ENTRY_SHORT_FEW)
+    entry = np.where(rows <= FEW_ROWS, few_rows, many) + np.where(wide, 0, ENTRY_NARROW)
     entry = entry + np.where(inner * columns == 1, ENTRY_SINGLE, 0) + (ENTRY_ADD if mode == ADD else 0)
     entry = entry + np.where((inner > 1) & (columns > 1), LAST_COLUMN + COLUMN * (columns - 1), 0)
     return entry + inner * columns * _panel(0, wide) + WORKER_SLOTS * slots
@@ -175,6 +195,7 @@ def cycles_of(
     columns: Any,
     wide: Any = True,
     survive: bool = ACCUMULATORS_SURVIVE_EXIT,
+    straight: bool = True,
     **_: Any,
 ) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays. See `Kernel.cycles`.
@@ -183,11 +204,12 @@ def cycles_of(
         mode: one of `gemm_frame.MODES`.
         wide: W is interleaved.
         survive: see `gemm_source.source`.
+        straight: the middle panel of `gemm_tables.straight_of` is linked, as programs have it.
     """
     rows, inner, columns = (np.asarray(value, dtype=np.int64) for value in (rows, inner, columns))
 
     def chunk(part: Any) -> Any:
-        return _chunk(mode, part, rows, inner, columns, wide, survive)
+        return _chunk(mode, part, rows, inner, columns, wide, survive, straight)
 
     return in_chunks(chunk, rows, columns, CHUNK_ROWS, AGAIN)
 

@@ -38,8 +38,18 @@ from .gemm_frame import (
     W_STRIDE,
     block_offset,
 )
-from .gemm_stream import UNROLLED
-from .gemm_tables import FEW, FINAL_OF, LAST_OF, LONE_OF, MIDDLE_OF, OPENING_OF, STREAM_UNROLLED, TABLE_BYTES
+from .gemm_stream import STRAIGHT
+from .gemm_tables import (
+    FEW,
+    FINAL_OF,
+    LAST_OF,
+    LONE_OF,
+    MIDDLE_OF,
+    OPENING_OF,
+    STREAM_FIVE,
+    STREAM_THREE,
+    TABLE_BYTES,
+)
 from .supervisor import load_back, schedule, to_frame
 
 INNER_MASK = 0xFFF
@@ -53,10 +63,21 @@ def table_entry(register: str, word: int) -> str:
 
 
 def prologue(
-    chunk_rows: int, few_rows: int, row_bytes: int, stream_frame: Sequence[str], few_frame: Sequence[str]
+    chunk_rows: int,
+    few_rows: int,
+    row_bytes: int,
+    stream_frame: Sequence[str],
+    few_frame: Sequence[str],
+    *,
+    straight: bool = False,
 ) -> list[str]:
-    """From the call to the panel loops."""
-    ways = schedule(stream_frame, _FREE, _GIVEN)
+    """From the call to the panel loops.
+
+    Args:
+        straight: there may be a straight middle panel, see `STRAIGHT_MIDDLE`.
+    """
+    ways = [*schedule(_straight_middle(), _FREE), *schedule(stream_frame, _FREE, _GIVEN)]
+    ways = ways if straight else schedule(stream_frame, _FREE, _GIVEN)
     if few_frame:
         many, is_few = ways, schedule(few_frame, _FREE, _GIVEN)
         ways = ["brnz $m6, .Lgemm_few", *many, "bri .Lgemm_settle", ".Lgemm_few:", *is_few]
@@ -85,7 +106,7 @@ def prologue(
         ".Lgemm_ways:",
         *ways,
         ".Lgemm_settle:",
-        *schedule(_settle()),
+        *schedule(_settle(straight)),
         "brz $m5, .Lgemm_narrow",
     ]
 
@@ -140,6 +161,8 @@ _Q, _TABLES, _GROUP, _EVEN, _FEW, _ARRAY = range(LARGER, LARGER + 6)
 rows, whether rows are few and whether sums start from an array lie until these words get their values."""
 BEGIN = SHAPE
 """Where the entry of the first panel's routine lies behind the prologue."""
+STRAIGHT_MIDDLE = FINAL
+"""Where the entry of a straight middle panel lies until then, or 0."""
 
 
 def _arrive(few_rows: int, row_bytes: int) -> list[str]:
@@ -205,12 +228,13 @@ def _shares_of_start() -> list[str]:
     return lines
 
 
-def _settle() -> list[str]:
+def _settle(straight: bool) -> list[str]:
     """Registers for the panel loops, see `gemm_source`, from the table at $m0; $m5 whether W is interleaved,
     $m8 whether there is one panel.
 
     One K group and several column groups are taken as several K groups and one column group.
     """
+    middle = [load_back("$m5", STRAIGHT_MIDDLE), "movnz $m2, $m5, $m5"] if straight else []
     return [
         load_back("$m7", SHAPE),
         "shr $m8, $m7, 16",
@@ -225,12 +249,13 @@ def _settle() -> list[str]:
         table_entry("$m3", LAST_OF),
         table_entry("$m4", FINAL_OF),
         "and $m6, $m1, $m2",
-        to_frame("$m4", FINAL),
         "movnz $m3, $m2, $m4",
+        table_entry("$m2", MIDDLE_OF),
+        *middle,
+        to_frame("$m4", FINAL),
         "add $m4, $m8, -1",
         "movnz $m4, $m1, $mzero",
         "movnz $m7, $m1, $m8",
-        table_entry("$m2", MIDDLE_OF),
         "mov $m8, $m6",
         load_back("$m6", W_INNER),
         "movnz $m6, $m1, $m9",
@@ -267,26 +292,58 @@ def repeats(word: int, *, signed: bool = False) -> list[str]:
     ]
 
 
-def stream_frame(*, unrolled: bool = False, signed_repeats: bool = False) -> list[str]:
+def _same_rows() -> list[str]:
+    """All workers do as many rows; who has one less does its last one twice."""
+    return [
+        load_back("%even", _EVEN),
+        "sub %double, 1, %even",
+        "add %busiest, %q, %double",
+        "cmpeq %three, %busiest, 3",
+        f"add %of_three, %single, {STREAM_THREE}",
+        "movnz %table, %three, %of_three",
+        "cmpeq %five, %busiest, 5",
+        "andc %five, %five, %single",
+        "and %five, %five, %near",
+        f"add %of_five, $mzero, {STREAM_FIVE}",
+        "movnz %table, %five, %of_five",
+        f"add %slot, %busiest, -{STRAIGHT[0]}",
+        "max %repeats, %slot, $mzero",
+        *both("%repeats", stream.REPEATS),
+    ]
+
+
+def _straight_middle() -> list[str]:
+    """Finds the straight middle panel for the rows of the busiest worker, if it is linked."""
+    return [
+        load_back("%slot", _Q),
+        load_back("%even", _EVEN),
+        load_back("%shape", SHAPE),
+        "sub %slot, %slot, %even",
+        f"add %slot, %slot, {1 - STRAIGHT[0]}",
+        f"cmpult %fits, %slot, {len(STRAIGHT)}",
+        f"and %shape, %shape, {INNER_MASK:#x}",
+        "cmpeq %single, %shape, 1",
+        "andc %fits, %fits, %single",
+        f"cmpult %near, $m1, {32 * NEAR_ROWS + 1}",
+        f"mul %near, %near, {len(STRAIGHT)}",
+        "add %slot, %slot, %near",
+        "mul %slot, %slot, %fits",
+        "shl %slot, %slot, 2",
+        "setzi %straight, .Lgemm_straight",
+        "ld32 %straight, %straight, %slot, 0",
+        "mul %straight, %straight, %fits",
+        to_frame("%straight", STRAIGHT_MIDDLE),
+    ]
+
+
+def stream_frame(*, even: bool = False, signed_repeats: bool = False) -> list[str]:
     """What the workers of the float16 stream need, and $m0 = the table.
 
     Args:
-        unrolled: there are straight panels for few rows per worker.
+        even: all workers do as many rows, and there are straight panels.
         signed_repeats: workers want n - 3 below 0 too.
     """
-    straight = [
-        load_back("%even", _EVEN),
-        # The rows of the busiest worker, less those of the first such table.
-        f"sub %busiest, %q, {UNROLLED[0] - 1}",
-        "sub %busiest, %busiest, %even",
-        f"cmpult %straight, %busiest, {len(UNROLLED)}",
-        "and %straight, %straight, %near",
-        "andc %straight, %straight, %single",
-        f"add %busiest, %busiest, {STREAM_UNROLLED}",
-        "movnz %table, %straight, %busiest",
-    ]
-    # Who has one row less does its last one twice.
-    uneven = ["andc %odd, %straight, %even", "max %double, %double, %odd"]
+    rows = ["cmpeq %double, %q, 2", *repeats(stream.REPEATS, signed=signed_repeats)]
     return [
         f"and %inner, %shape, {INNER_MASK:#x}",
         f"cmpult %near, $m1, {32 * NEAR_ROWS + 1}",
@@ -294,11 +351,9 @@ def stream_frame(*, unrolled: bool = False, signed_repeats: bool = False) -> lis
         "cmpeq %single, %inner, 1",
         "add %twofold, %single, %single",
         "max %table, %table, %twofold",
-        *(straight if unrolled else []),
+        *(_same_rows() if even else rows),
         f"mul %table, %table, {TABLE_BYTES}",
         "add $m0, $m0, %table",
-        "cmpeq %double, %q, 2",
-        *(uneven if unrolled else []),
         "mul %all, $m1, %inner",
         *both("$m1", stream.COLUMN),
         "shl %fewer, %q, 5",
@@ -306,7 +361,6 @@ def stream_frame(*, unrolled: bool = False, signed_repeats: bool = False) -> lis
         *falling("%next", stream.NEXT_GROUP, 32),
         "sub %back, %next, %all",
         *falling("%back", stream.FIRST_GROUP, 32),
-        *repeats(stream.REPEATS, signed=signed_repeats),
         "shl %words, %q, 2",
         "sub %strides, 1025, %words",  # f1 = 1 - 4n
         "shr %onward, $m1, 3",
@@ -340,9 +394,13 @@ def stream_frame(*, unrolled: bool = False, signed_repeats: bool = False) -> lis
     ]
 
 
-def few_frame() -> list[str]:
+def few_frame(*, straight: bool) -> list[str]:
     """The same for few rows. Steps in words: between rows 1 or, for one row, -3; to the next K group; to the
-    first. A worker without rows stays where it is: -3 each."""
+    first. A worker without rows stays where it is: -3 each.
+
+    Args:
+        straight: as in `prologue`.
+    """
     lines = [
         *both("$m1", few.COLUMN),
         f"and %inner, %shape, {INNER_MASK:#x}",
@@ -369,6 +427,7 @@ def few_frame() -> list[str]:
         to_frame("%q", SMALLER + few.ROWS),
         "add %q_more, %q, 1",
         to_frame("%q_more", LARGER + few.ROWS),
+        *([to_frame("$mzero", STRAIGHT_MIDDLE)] if straight else []),
         "cmpeq %single, %inner, 1",
         "add %table, %none, %none",
         "add %table, %table, %single",

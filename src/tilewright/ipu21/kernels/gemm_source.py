@@ -38,6 +38,7 @@ from .gemm_tables import (
     shared_routines,
     short_routines,
     short_tables,
+    straight_names,
     tables,
 )
 from .supervisor import load_back
@@ -56,7 +57,8 @@ class Family:
         row_bytes: of 16 columns of A and C.
         chunk_rows: most rows at a time.
         few_rows: up to here the tables for few rows are used and workers may be without rows there.
-        tables, routines: see `gemm_tables`. shared: routines of all start modes.
+        tables, routines: see `gemm_tables`. shared: routines of all start modes; straight: symbols of middle
+            panels that may be linked.
         stream_frame, few_frame: supervisor code that leaves the workers what they need for many and for few
             rows, and goes from the first table at $m0 to theirs; see `gemm_prologue`.
     """
@@ -71,6 +73,7 @@ class Family:
     stream_frame: Sequence[str]
     few_frame: Sequence[str]
     shared: Sequence[str] = ()
+    straight: Sequence[str] = ()
 
 
 def weight_units() -> list[int]:
@@ -93,7 +96,12 @@ def _supervisor(family: Family) -> list[str]:
     """From the call to the end."""
     return [
         *prologue(
-            family.chunk_rows, family.few_rows, family.row_bytes, family.stream_frame, family.few_frame
+            family.chunk_rows,
+            family.few_rows,
+            family.row_bytes,
+            family.stream_frame,
+            family.few_frame,
+            straight=bool(family.straight),
         ),
         *_loop("wide", True),
         *leaves(family.chunk_rows, family.row_bytes, 32 * CHUNK_ROWS),
@@ -176,9 +184,10 @@ def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
         FEW_ROWS,
         tables if survive else short_tables,
         mode_routines if survive else short_routines,
-        stream_frame(unrolled=survive),
-        few_frame(),
+        stream_frame(even=survive),
+        few_frame(straight=survive),
         shared_routines() if survive else (),
+        straight_names() if survive else (),
     )
     return family_source(family)
 
@@ -194,6 +203,10 @@ def family_source(family: Family) -> str:
         table = [f".Lgemm_tables_{mode}:", *(f".word {word}" for word in family.tables(mode))]
         parts.append(_part(f"{family.name}_tables_{mode}", table))
         parts.append(_part(f"{family.name}_panels_{mode}", family.routines(mode)))
+    if family.straight:
+        # 0 where nobody has asked for it.
+        words = [line for name in family.straight for line in (f".weak {name}", f".word {name}")]
+        parts.append(_part(f"{family.name}_straight", [".Lgemm_straight:", *words]))
     if family.shared:
         parts.append(_part(f"{family.name}_panels", list(family.shared)))
     return "".join(parts)

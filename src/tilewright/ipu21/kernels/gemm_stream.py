@@ -16,10 +16,10 @@ registers and packed pointers survive `exitz` and `runall` (documented; no publi
 the accumulators: open on hardware).
 
 Pointers wrap at the panel's end, each at its own time: the store after t = 4, the partials after t = 4n - 7,
-the input after t = 4n - 2. The repeated body therefore runs from t = 5 to t = 4n - 8, n - 3 times, and the
+the input after t = 4n - 2. The repeated body therefore runs from t = 5 to t = 4n - 12, n - 4 times, and the
 stream needs three rows. That is also what keeps a result's store (t = w + 5) before its reload as a partial
-(t = w + 4n - 6). A worker with two rows does its second row twice, with the same results: on the way to the
-row after the last but one all pointers use a stride field that is -3 words then and 1 otherwise.
+(t = w + 4n - 6). All workers do as many rows: who has one less does its last one twice, with equal results;
+on the way to the row after the last but one all pointers use a stride field that is -3 words then, else 1.
 
 Panel kinds: `first` of a column group starts a new column of C and takes the partials from where sums start,
 `last` fetches those of the next column group's first row, `final` ends the call by draining the last row.
@@ -28,7 +28,7 @@ loads the registers that are needed, pushes the first row's partials, and has no
 
 Worker registers, kept from panel to panel:
     $m0:1 packed input, partial and store pointers       $m2 strides: f1 = 1 - 4n, f2 = 4(R - n) + 1,
-    $m3   n - 3, at least 0                                   f3 = 1 or, for two rows, -3 words
+    $m3   n - 4 of the busiest worker, at least 0             f3 = 1 or, with a row less, -3 words
     $m4   address of input word 6 of the first K group   $m5 this worker's rows in the next column of C
     $m6   input step to the next K group, 32(R - n), if the input does not wrap by f2
     $m7   input step back to the first K group
@@ -54,9 +54,12 @@ STRIDES, REPEATS, NEXT_GROUP, FIRST_GROUP, COLUMN, BY_MODE = range(6)
 step from word 6 of row 0 to $m9 of the next column."""
 SHORTEST = 3
 """Rows a worker does at least."""
-UNROLLED = (5,)
-"""Rows of the busiest worker for which panels are straight code, consecutive. Each number costs 1.3 KiB per
-start mode and saves a slot per panel; five is what a fifth of 128 rows comes to."""
+UNROLLED = (3, 5)
+"""Rows of the busiest worker for which all panels are straight code, which saves a slot each and costs a KiB
+per start mode: three are too few for a loop, and five is what a fifth of 128 rows comes to. Those of three do
+not wrap the input by a stride field, so that any number of rows may be in memory."""
+STRAIGHT = range(4, 49)
+"""Rows for which there is a straight middle panel, linked if it is asked for: code of 32 bytes per row."""
 ROW_BYTES = 32
 """From one column group's part of a start row to the next."""
 
@@ -68,8 +71,7 @@ class Panel:
     Attributes:
         near: the input wraps by a stride field.
         lone: of an opening one, there is no other column group.
-        rows: all workers do so many, in straight code; a worker with one less does its last one twice. If 0,
-            only one with two rows does so.
+        rows: all workers do so many, in straight code. If 0, there is a loop, and they do four or more.
     """
 
     mode: str = ZERO
@@ -96,7 +98,7 @@ class Panel:
 @cache
 def _extra_slots(panel: Panel) -> int:
     count = count_instructions(panel_lines(panel))
-    return count - 4 * panel.rows if panel.rows else count - 4 * SHORTEST - 4
+    return count - 4 * panel.rows if panel.rows else count - 4 * (SHORTEST + 1) - 4
 
 
 def panel_lines(panel: Panel) -> list[str]:
@@ -125,11 +127,10 @@ def panel_lines(panel: Panel) -> list[str]:
             lines.append(f"add $m9, $m9, {'$m8' if panel.mode == ADD else ROW_BYTES}")
     else:
         lines.append(row(4, store=FIELD1))
-    if panel.rows:
-        for left in reversed(range(panel.rows - SHORTEST)):
-            lines += [row(1, partial=cycle if left else cycle or FIELD3), row(2), row(3), row(0)]
-    else:
-        lines += [bundle("rpt $m3, 3"), row(1, partial=cycle), row(2), row(3), row(0)]
+    again = [row(1, partial=cycle), row(2), row(3), row(0)]
+    lines += again * (panel.rows - SHORTEST - 1) if panel.rows else [bundle("rpt $m3, 3"), *again]
+    if panel.rows != SHORTEST:
+        lines += [row(1, partial=cycle or FIELD3), row(2), row(3), row(0)]
     # From here t counts from 4n - 8: t = 1 is bundle 4n - 7.
     lines.append(row(1, partial=wrap))
     if more:
@@ -153,7 +154,7 @@ def _second(panel: Panel) -> int:
     """Selector of the partial of bundle 1, the last of row 1 unless it is a start row's."""
     if panel.first and panel.mode == ROW:
         return FIELD1
-    return FIELD3 if panel.rows in (0, SHORTEST) else REPLACE
+    return FIELD3 if panel.rows == SHORTEST else REPLACE
 
 
 def _turn(panel: Panel) -> list[str]:

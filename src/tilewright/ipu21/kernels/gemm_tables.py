@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
+from ..machine.timing import WORKER_SLOTS
 from . import gemm_few as few
 from .gemm_few import FewPanel, Opening, few_lines, opening_lines
-from .gemm_frame import ADD, CHUNK_ROWS, ZERO
+from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, NEAR_ROWS, ZERO
 from .gemm_short import ShortPanel, short_lines, short_start_lines
-from .gemm_stream import UNROLLED, Panel, panel_lines
-from .text import routine, worker
+from .gemm_stream import SHORTEST, STRAIGHT, UNROLLED, Panel, panel_lines
+from .text import routine, section, worker
 
-STREAM_NEAR, STREAM, STREAM_ONLY, FEW, FEW_ONLY, FEW_LESS, FEW_LESS_ONLY, STREAM_UNROLLED = range(8)
+STREAM_NEAR, STREAM, STREAM_ONLY, FEW, FEW_ONLY, FEW_LESS, FEW_LESS_ONLY, STREAM_FIVE, STREAM_THREE = range(9)
 """The tables of a start mode, by what they are for. `ONLY`: one K group; `LESS`: workers may be without rows;
-`UNROLLED`: the first of those with straight panels."""
+`FIVE`, `THREE`: straight panels of so many rows. Behind `THREE` are those of three rows and one K group."""
 OPENING_OF, LONE_OF, FIRST_OF, MIDDLE_OF, LAST_OF, FINAL_OF = range(6)
 TABLE_BYTES = 24
 """Words of a table: where a call of several column groups begins, and one of one; a column group's first,
@@ -31,13 +34,50 @@ def tables(mode: str) -> list[str]:
         panels += [Panel(mode, last=True, rows=rows), Panel(last=True, final=True, rows=rows)]
         return [panel.label for panel in panels]
 
+    def only_table(rows: int = 0) -> list[str]:
+        only = Panel(mode, first=True, last=True, rows=rows)
+        final = replace(only, final=True)
+        openings = [replace(only, opening=True).label, replace(final, opening=True, lone=True).label]
+        return [*openings, "0", only.label, final.label, final.label]
+
     words = [str(32 * CHUNK_ROWS if mode == ADD else 0), *stream_table(True), *stream_table(False)]
-    only = Panel(mode, first=True, last=True)
-    only_final = replace(only, final=True)
-    openings = [replace(only, opening=True).label, replace(only_final, opening=True, lone=True).label]
-    words += [*openings, "0", only.label, only_final.label, only_final.label]
-    words += _few_table(mode, "_all") + _few_table(mode, "")
-    return words + [word for rows in UNROLLED for word in stream_table(True, rows)]
+    words += only_table() + _few_table(mode, "_all") + _few_table(mode, "")
+    return words + stream_table(True, 5) + stream_table(False, SHORTEST) + only_table(SHORTEST)
+
+
+def straight_names() -> list[str]:
+    """Symbols of all straight middle panels."""
+    return [_straight_name(panel) for panel in _straight_panels()]
+
+
+def straight_of(rows: int) -> str | None:
+    """Symbol of the straight middle panel that a call with so many rows and three K groups or more asks for,
+    if there is one.
+    """
+    last = rows - max(rows - 1, 0) // CHUNK_ROWS * CHUNK_ROWS
+    panel = Panel(near=rows <= NEAR_ROWS, rows=-(-last // WORKER_SLOTS))
+    wanted = last > FEW_ROWS and panel.rows in STRAIGHT and not (panel.near and panel.rows in UNROLLED)
+    return _straight_name(panel) if wanted else None
+
+
+def straight_sources() -> dict[str, Callable[[], str]]:
+    """What makes the assembly of each, by symbol."""
+    return {_straight_name(panel): partial(_straight_source, panel) for panel in _straight_panels()}
+
+
+def _straight_panels() -> list[Panel]:
+    """In the order that the supervisor counts on."""
+    near = [Panel(near=True, rows=rows) for rows in STRAIGHT if WORKER_SLOTS * (rows - 1) < NEAR_ROWS]
+    return [*(Panel(rows=rows) for rows in STRAIGHT), *near]
+
+
+def _straight_name(panel: Panel) -> str:
+    return f"gemm_f16_{'near' if panel.near else 'far'}_{panel.rows}"
+
+
+def _straight_source(panel: Panel) -> str:
+    _, *lines = panel_lines(panel)
+    return section(_straight_name(panel), lines)
 
 
 def _few_table(mode: str, stores: str) -> list[str]:
@@ -57,15 +97,18 @@ def _few_table(mode: str, stores: str) -> list[str]:
 
 def mode_routines(mode: str) -> list[str]:
     """All worker routines that only this start mode uses."""
-    near, far = Panel(mode, first=True, near=True), Panel(mode, first=True)
-    only, only_final = replace(far, last=True), replace(far, last=True, final=True)
-    panels = [near, far, only, only_final, Panel(mode, last=True)]
-    panels += [replace(panel, opening=True) for panel in (near, far, only)]
-    panels += [replace(panel, opening=True, lone=True) for panel in (near, only_final)]
-    for rows in UNROLLED:
-        first = replace(near, rows=rows)
-        openings = [replace(first, opening=True, lone=lone) for lone in (False, True)]
+    far = Panel(mode, first=True)
+    panels = [far, replace(far, opening=True)]
+    for rows in (0, *UNROLLED):
+        first = replace(far, near=rows != SHORTEST, rows=rows)
+        openings = [
+            replace(first, opening=True, lone=lone) for lone in ((False, True) if first.near else (False,))
+        ]
         panels += [*openings, first, Panel(mode, last=True, rows=rows)]
+    for rows in (0, SHORTEST):
+        only = replace(far, last=True, rows=rows)
+        final = replace(only, final=True)
+        panels += [only, replace(only, opening=True), final, replace(final, opening=True, lone=True)]
     lines = [line for panel in panels for line in routine(panel_lines(panel))]
     for single in (False, True):
         for lone in (False, True):
@@ -85,7 +128,9 @@ def shared_routines() -> list[str]:
     final = Panel(last=True, final=True)
     panels = [Panel(), Panel(near=True), final]
     panels += [
-        panel for rows in UNROLLED for panel in (Panel(near=True, rows=rows), replace(final, rows=rows))
+        panel
+        for rows in UNROLLED
+        for panel in (Panel(near=rows != SHORTEST, rows=rows), replace(final, rows=rows))
     ]
     return [
         *(line for panel in panels for line in routine(panel_lines(panel))),

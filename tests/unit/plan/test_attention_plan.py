@@ -166,9 +166,9 @@ def test_tiles_that_only_one_side_has_are_judged_too() -> None:
     assert Sources(None, None, None).tiles == 0
     assert Sources(None, narrow, None).tiles == 1
     assert Sources(wide, narrow, None).tiles == 8
-    # Tile 2 hears 4 queries from tiles 4 to 7, a record each time, and half of its keys and values, panel by
+    # Tile 2 hears 4 queries from tiles 4 to 7 with its partner, and half of its keys and values, panel by
     # panel; tile 0 has one of its queries, and the other half.
-    received, pieces = 4 * 16 + 16 * (16 + 24), 4 * 2 + 2 + 3
+    received, pieces = 4 * 16 // 2 + 16 * (16 + 24), 4 * 2 + 2 + 3
     copies, copied = 2 + 2 + 3, 8 + 16 * 8 + 16 * 12
     load = Load(received, pieces, copies, ceil_div(copied, copies))
     assert attention.judge(ON_FOUR, Sources(wide, None, None)).cycles["receive"] == cost.move(load)

@@ -8,7 +8,7 @@ import pytest
 from tilewright.ipu21.kernels import KERNELS
 from tilewright.ipu21.plan import cost
 from tilewright.ipu21.plan.movement import COPY, FRAGMENT, Load, Traffic, load_of
-from tilewright.ipu21.plan.receivers import PAIRED_LEAST, PAIRED_MORE
+from tilewright.ipu21.plan.receivers import PAIRED_LEAST
 
 pytestmark = pytest.mark.unit
 
@@ -33,17 +33,17 @@ def traffic(*moves: tuple[int, int, list[int]], copies: tuple[tuple[int, int], .
         ([(0, 40, [3]), (0, 50, [5])], 90, 1),
         # Both tiles of a pair hear the same at two words an event.
         ([(0, 40, [4, 5])], 40, 1),
-        ([(0, 40, [4, 5]), (1, 40, [4, 5])], 2 * (20 + PAIRED_MORE), 2),
+        ([(0, 40, [4, 5]), (1, 40, [4, 5])], 40, 2),
         ([(0, 41, [4, 5]), (1, 41, [4, 5])], 82, 2),
         # Not those of two pairs, nor what only one of them hears.
         ([(0, 40, [5, 6]), (1, 40, [5, 6])], 80, 2),
         ([(0, 40, [4]), (1, 40, [4, 6])], 80, 2),
         ([(0, 40, [4, 7]), (1, 40, [4, 7])], 80, 2),
         ([(0, 40, [4]), (1, 40, [5]), (2, 40, [4])], 80, 2),
-        # Few words gain nothing, and lose nothing either.
+        # Few words are sent one by one.
         ([(0, 6, [4, 5]), (1, 6, [4, 5])], 12, 2),
         ([(0, 8, [4, 5]), (1, 8, [4, 5])], 2 * PAIRED_LEAST, 2),
-        ([(0, 12, [4, 5]), (1, 12, [4, 5])], 2 * (6 + PAIRED_MORE), 2),
+        ([(0, 12, [4, 5]), (1, 12, [4, 5])], 12, 2),
         ([(0, 8, [4, 5])], 8, 1),
     ],
 )

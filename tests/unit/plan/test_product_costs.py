@@ -32,8 +32,8 @@ ON_FOUR = Grid((2,), 2, 1)
     [
         # Stored in halves, in 4 panels each: the other half comes, the own one is copied.
         (None, Load(2 * 4 * 8, 4, 4, 2 * 4)),
-        # A row on each of 8 tiles: the last two need 4 from others, the first two have one of theirs.
-        (Source(spread(8, 64, 8), 0, 64), Load(4 * 4 * 8, 4 * 4, 4, 4)),
+        # A row on each of 8 tiles: two need 4 from others, both the same, and two have one of theirs.
+        (Source(spread(8, 64, 8), 0, 64), Load(4 * 4 * 8 // 2, 4 * 4, 4, 4)),
         # All on the first tile, which sends half of it to one tile and half to two.
         (Source(spread(8, 64, 1), 0, 64), Load(8 * 4 * 8, 4, 4, 4 * 4)),
     ],

@@ -21,11 +21,11 @@ from ..machine.memory import REGION1_BASE
 from ..machine.timing import BARRIER_INTERNAL
 from .movement import Load
 
-PHASE_FIXED = BARRIER_INTERNAL + 120
+PHASE_FIXED = BARRIER_INTERNAL + 114
 """Barrier, row entry, route time of the first and last word (fitted to the simulator)."""
-SCHEDULE_LENGTH = 1.03
+SCHEDULE_LENGTH = 1.01
 """Length of a schedule over its busiest receiver's words, for regular phases (fitted to the simulator)."""
-FRAGMENT = 1
+FRAGMENT = 0.7
 """Cycles a change of source adds at a receiver (fitted to the simulator)."""
 START, GO_ON = 2, 20
 """Cycles of a prepared call before its workers start, less those of the return that it saves; the same where

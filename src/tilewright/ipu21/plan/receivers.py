@@ -17,9 +17,8 @@ SOURCE, SOURCE_OFFSET, WORDS, DESTINATION_OFFSET, FIRST, COUNT = range(6)
 TILE, FROM, TO, LENGTH = range(4)
 """Columns of copies."""
 
-PAIRED_LEAST, PAIRED_MORE = 8, 3
-"""Events of a fragment that reaches both tiles of a pair as 64-bit items: no fewer, and so many beside its
-items (fitted to the scheduler)."""
+PAIRED_LEAST = 4
+"""Fewest 64-bit items as which a fragment reaches both tiles of a pair (the scheduler's)."""
 
 RECEIVED, SENT, PIECES, COPIES, COPIED = range(5)
 """Rows of what `add_load` counts."""
@@ -99,7 +98,7 @@ def _add_load_python(fragments: Ints, receivers: Ints, copies: Ints, totals: Int
         words, first = fragments[i, WORDS], fragments[i, FIRST]
         stop = first + fragments[i, COUNT]
         totals[SENT, fragments[i, SOURCE]] += words
-        paired = words if words % 2 else min(words, max(words // 2 + PAIRED_MORE, PAIRED_LEAST))
+        paired = words if words % 2 or words < 2 * PAIRED_LEAST else words // 2
         for k in range(first, stop):
             to = receivers[k]
             together = _beside_partner(receivers, first, k, stop)

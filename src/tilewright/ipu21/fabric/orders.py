@@ -17,6 +17,7 @@ from ..machine import topology
 from .colouring import colour
 from .messages import Messages
 from .transfers import TILE_IDS
+from .units import units
 
 _COLOUR_CELLS = 1 << 24
 """Endpoints times colours above which colouring is not tried (its table would be large and slow)."""
@@ -26,6 +27,8 @@ _ROUND, _ONE_ROUND = 32, 64
 _EVEN = 0.9
 """Mean load over the busiest, and shortest bundle of messages over the longest, from which on colours come
 first."""
+_BUSY, _PROMISING = 0.8, 1.25
+"""Mean load over the busiest, and length of units over the bound, at which units come first."""
 _SENDER_SHARES = (0.4, 0.7, 1.0)
 """Shares of the bound that a sender's lane may be filled to by sending multicasts in parts."""
 
@@ -48,9 +51,13 @@ def candidates(messages: Messages, bound: int) -> Iterator[tuple[Order, Order]]:
     tight = False
     if bundle is not None:
         sizes = np.bincount(bundle, messages.items)
-        tight = bool(_EVEN * sizes.max() <= sizes.min())
-        tight = tight and all(_EVEN * most <= load[load > 0].mean() for load in (sent, received))
-        for order in _coloured(messages, bundle) if tight else ():
+        busy = min(load[load > 0].mean() for load in (sent, received)) / most
+        tight = bool(_EVEN * sizes.max() <= sizes.min() and busy >= _EVEN)
+        if tight:
+            orders = _coloured(messages, bundle)
+        else:
+            orders = _in_units(messages, bundle, bound) if busy >= _BUSY else iter(())
+        for order in orders:
             yield order, whole
     rounds = _rounds(messages)
     # One key instead of two or three: large phases are sorted much faster so.
@@ -111,11 +118,28 @@ def _bundles(messages: Messages) -> Order:
     return numbers
 
 
-def _coloured(messages: Messages, bundle: Order) -> Iterator[Order]:
+def _in_units(messages: Messages, bundle: Order, bound: int) -> Iterator[Order]:
+    """Bundles of different lengths in units, colour by colour, where that promises to be short."""
+    found = units(messages.source, messages.tile, messages.items, bundle)
+    if found.length > _PROMISING * bound:
+        return
+    small = found.small[found.of]
+    chosen, rest = np.flatnonzero(~small), np.flatnonzero(small)
+    rest = rest[np.argsort(found.of[rest], kind="stable")]
+    _, unit = np.unique(found.of[chosen], return_inverse=True)
+    for order in _coloured(messages, unit.reshape(-1), chosen):
+        yield np.concatenate([chosen[order], rest])
+
+
+def _coloured(messages: Messages, bundle: Order, chosen: Order | None = None) -> Iterator[Order]:
     """Colour by colour, where messages of one bundle have one colour. Colouring in the order of route times
     groups like routes, which keeps the gaps short that an endpoint has between messages of different columns.
+
+    Args:
+        chosen: the messages that `bundle` and the orders are of, if not all.
     """
     _, first = np.unique(bundle, return_index=True)
+    first = first if chosen is None else chosen[first]
     source, tile, route = messages.source[first], messages.tile[first], messages.route[first]
     degree = max(int(np.bincount(end).max()) for end in (source, tile))
     if 2 * TILE_IDS * degree > _COLOUR_CELLS:

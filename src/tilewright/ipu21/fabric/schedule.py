@@ -16,6 +16,7 @@ from .messages import Ints, Messages, Spans, as_messages, cut, directions, spans
 from .pairing import MINIMUM_ITEMS, entirely, least_items, pairs, widened
 from .rows import compose_arrays
 from .transfers import TILE_IDS, check_transfers
+from .units import halved
 from .writes import register_writes
 
 
@@ -97,7 +98,9 @@ def schedule(
 
 def _variants(spans: Spans, once: Spans, *, joining: bool) -> Iterator[Spans]:
     """Shared bytes sent once and what continues joined; not joined; as asked. Each with 64-bit items wherever
-    they save time for sure, only where no receiver is left out, wherever possible, and nowhere."""
+    they save time for sure, only where no receiver is left out, wherever possible, and nowhere. What goes to
+    one tile each also in halves.
+    """
     forms = [continued(once) if joining else once]
     forms += [once] if forms[0] is not once else []
     forms += [spans] if once is not spans else []
@@ -110,6 +113,8 @@ def _variants(spans: Spans, once: Spans, *, joining: bool) -> Iterator[Spans]:
                     tried.append(chosen)
                     yield widened(form, chosen)
         yield form
+    if joining and (np.diff(forms[0].offsets) == 1).all():
+        yield halved(forms[0])
 
 
 def _regroup(messages: Messages, leaves: Ints) -> tuple[Messages, Ints]:

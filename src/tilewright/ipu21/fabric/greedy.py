@@ -70,7 +70,8 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
         bound: no placement can be shorter.
         forwarding: messages may read what others bring.
 
-    Each variant is placed in one way; the effort then goes to other placements of them, best first.
+    Each variant is placed in one way; the effort then goes to other placements of them, best first, by one
+    kind of placement after the other.
     """
     best: Found | None = None
     effort = 0
@@ -89,15 +90,19 @@ def leaving_events(variants: Iterable[Messages], bound: int, *, forwarding: bool
             if best.horizon <= _enough(effort) * bound:
                 return best
         reached.append((shortest, least, tables))
-    for _, least, tables in sorted(reached, key=lambda entry: entry[0]):
-        if best is not None and least >= best.horizon:
-            continue
-        for leaves, horizon, placed in tables.others(NEVER if best is None else best.horizon):
-            effort += placed
-            if best is None or horizon < best.horizon:
-                best = Found(tables.messages, leaves, horizon)
-            if best.horizon <= _enough(effort) * bound:
-                return best
+    reached.sort(key=lambda entry: entry[0])
+    # Where there are no gangs, multicasts seldom find all their receivers free together.
+    kinds = (_Tables.swept, _Tables.inserted) if best is None else (_Tables.inserted, _Tables.swept)
+    for others in kinds:
+        for _, least, tables in reached:
+            if best is not None and least >= best.horizon:
+                continue
+            for leaves, horizon, placed in others(tables, NEVER if best is None else best.horizon):
+                effort += placed
+                if best is None or horizon < best.horizon:
+                    best = Found(tables.messages, leaves, horizon)
+                if best.horizon <= _enough(effort) * bound:
+                    return best
     assert best is not None, "there is a variant, and every variant can be placed"
     return best
 
@@ -192,9 +197,8 @@ class _Tables:
                     known = min(known, placement[1])
                     yield placement
 
-    def others(self, known: int) -> Iterator[Placement]:
-        """Further placements. Multicasts seldom find all receivers free together: they are swept first,
-        unless messages wait for one another.
+    def inserted(self, known: int) -> Iterator[Placement]:
+        """Further placements, one message after another.
 
         Args:
             known: length of the best placement so far.
@@ -202,10 +206,17 @@ class _Tables:
         inserted = (self._inserted(order, parts) for order, parts in self._orders)
         if self.single or self.chained is not None:
             yield from inserted
-            return
-        yield from _hopeful(self._sweeps(), known, self.bound)
-        if len(self.messages.tile) <= _PLACED:
+        elif len(self.messages.tile) <= _PLACED:
             yield from _hopeful(inserted, known, self.bound)
+
+    def swept(self, known: int) -> Iterator[Placement]:
+        """Further placements of multicasts that do not wait for one another: receivers choose.
+
+        Args:
+            known: length of the best placement so far.
+        """
+        if not self.single and self.chained is None:
+            yield from _hopeful(self._sweeps(), known, self.bound)
 
     def _ordered(self, order: Ints) -> tuple[Ints, Ints, Ints]:
         """Messages in an order (with a last row), their receivers, and the indices of these."""

@@ -82,19 +82,23 @@ _GATE = (
 
 
 def _point(label: str) -> list[str]:
-    """One half row to which nothing is added."""
-    mains = ["st64step $a6:7, $mzero, $m2+=, $m11", "ld64step $a6:7, $mzero, $m0+=, 3", "setzi $m11, 3"]
-    mains += ["nop"] * (len(_GATE) - len(mains))
+    """Half rows to which nothing is added; the last step of one goes along with the next one's first load."""
+    load, last = "ld64step $a4:5, $mzero, $m0+=, 1", "f16v4mul $a6:7, $a6:7, $a2:3"
+    mains = ["ld64step $a6:7, $mzero, $m0+=, 3", *["nop"] * (len(_GATE) - 2)]
     return [
+        bundle(load),
+        bundle(f"bri {label}_first", _GATE[0]),
         f"{label}_row:",
-        bundle("ld64step $a4:5, $mzero, $m0+=, 1"),
-        *map(bundle, mains, _GATE),
+        bundle(load, last),
+        bundle("st64step $a6:7, $mzero, $m2+=, 3", _GATE[0]),
+        f"{label}_first:",
+        *map(bundle, mains, _GATE[1:]),
         bundle("nop", "f16v2sigm $a0, $a0"),
         bundle("nop", "f16v2sigm $a1, $a1"),
         bundle("nop", "f16v4mul $a4:5, $a4:5, $a0:1"),
         bundle("st64step $a4:5, $mzero, $m2+=, 1", "f16v2sigm $a2, $a2"),
-        bundle("nop", "f16v2sigm $a3, $a3"),
-        bundle(f"brnzdec $m6, {label}_row", "f16v4mul $a6:7, $a6:7, $a2:3"),
+        bundle(f"brnzdec $m6, {label}_row", "f16v2sigm $a3, $a3"),
+        bundle("nop", last),
     ]
 
 
@@ -175,9 +179,11 @@ def _factor(variant: Variant, part: int) -> str:
     return f"setzi $a4, {value & 0xFFFFF:#x}" if part == 0 else f"or $a4, $a4, {value & 0xFFF00000:#x}"
 
 
-def _panel(variant: Variant, label: str) -> list[str]:
+def _panel(variant: Variant, way: str, label: str) -> list[str]:
     """In front of the rows of a panel."""
     lines = [f"{label}_panel:"]
+    if way == POINT:
+        return lines
     if variant.bias:
         lines += [bundle("ld64 $a0:1, $m8, $mzero, 0"), bundle("ld64 $a2:3, $m8, $mzero, 1")]
     return [*lines, bundle("setzi $m11, 0" if variant.late else f"bri {label}_first")]
@@ -193,7 +199,7 @@ def worker_lines(variant: Variant) -> list[str]:
     lines = []
     for way in variant.ways:
         label = f".Lroot_{way}"
-        body = [*_panel(variant, label), *_row(variant, way, label), *_next(variant, label)]
+        body = [*_panel(variant, way, label), *_row(variant, way, label), *_next(variant, label)]
         lines += worker(label, [*_start(variant), *body])
     return [*lines, ".Lroot_exit:", "exitz $m15"]
 
@@ -204,16 +210,19 @@ def start_slots(variant: Variant) -> int:
 
 
 def panel_slots(variant: Variant) -> int:
-    """Slots of a panel beside those of its rows, the jump to the next one included."""
+    """Slots of a panel beside those of its rows, the jump to the next one included.
+
+    Where nothing is added, the last step of the last row takes the slot of the step of the late store.
+    """
     extra = 0 if variant.late else -1
-    return len(_panel(variant, "")) - 1 + len(_next(variant, "")) + extra
+    return len(_panel(variant, WIDE, "")) - 1 + len(_next(variant, "")) + extra
 
 
 def row_slots(variant: Variant, way: str) -> int:
     """Slots of a half row beside those per remote partial, multi-slot instructions counted as such."""
     lines = [line for line in _row(variant, way, "") if not line.endswith(":")]
     waits = sum("sigm" in line for line in lines) * (MULTI_SLOT["f16v2sigm"] - 1)
-    return len(lines) - {WIDE: 1, PLAIN: 2, POINT: 0}[way] + waits
+    return len(lines) - {WIDE: 1, PLAIN: 2, POINT: 3}[way] + waits
 
 
 def next_slots(variant: Variant) -> int:

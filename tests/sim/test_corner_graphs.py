@@ -53,6 +53,26 @@ def test_attention_in_groups_of_an_odd_number_of_tiles(causal: bool) -> None:
     check(network, 10, q=(144, 48), k=(144, 48), v=(144, 48), mask=(144,))
 
 
+@pytest.mark.parametrize(
+    ("heads", "tiles", "queries", "keys"),
+    [(2, 13, 256, 256), (6, 4, 160, 144), (5, 4, 100, 150), (2, 3, 200, 197)],
+)
+@pytest.mark.parametrize("computed", [False, True])
+def test_exponentials_summed_by_the_product(
+    heads: int, tiles: int, queries: int, keys: int, computed: bool
+) -> None:
+    """Of heads of 24 columns; one or several on a tile, not equally many, and keys that end within 16."""
+    width = 24 * heads
+    matrix = (normal(width, width) * width**-0.5).astype(np.float16).astype(np.float32)
+
+    def network(q: Any, k: Any, v: Any) -> Any:
+        y = tw.ops.attention(q, k, v @ matrix if computed else v, heads=heads)
+        # Padding that is not zero again would be seen by what comes next.
+        return {"y": tw.ops.gelu(y @ matrix)}
+
+    check(network, tiles, q=(queries, width), k=(keys, width), v=(keys, width))
+
+
 def test_masks_of_every_shape() -> None:
     def network(x: Any, one: Any) -> Any:
         y = tw.ops.attention(x, x, x, normal(3, 1, 4), heads=1)

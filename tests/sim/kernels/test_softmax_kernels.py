@@ -33,8 +33,12 @@ class Case:
         p: int = P,
         scores: int = SCORES,
         state: int = STATE,
+        summed: bool = True,
     ) -> None:
-        self.symbol = softmax.SYMBOL if diagonal is None else softmax.CAUSAL_SYMBOL
+        plain = softmax.SYMBOL if summed else softmax.UNSUMMED_SYMBOL
+        self.symbol = plain if diagonal is None else softmax.CAUSAL_SYMBOL
+        # The other words of a state may hold sums or what was there.
+        self.words = slice(None) if summed or panels < 2 or valid != 16 * panels else slice(1)
         values = np.random.default_rng(100 * rows + valid).standard_normal((panels, rows, 16)) * scale
         self.values = np.clip(values, -65504, 65504).astype(np.float16)
         self.places = {"p": p, "scores": scores, "state": state}
@@ -60,7 +64,8 @@ class Case:
     def check(self) -> None:
         outcome = run(self.symbol, self.places | self.scalars, self.inputs, self.outputs)
         np.testing.assert_array_equal(outcome.array(self.places["p"], self.p), self.p)
-        np.testing.assert_array_equal(outcome.array(self.places["state"], self.state), self.state)
+        state = outcome.array(self.places["state"], self.state)
+        np.testing.assert_array_equal(state[:, self.words], self.state[:, self.words])
         saved = KERNELS[self.symbol].cycles(**self.scalars) - outcome.cycles
         assert 0 <= saved <= 6 * self.pairs_of_zeros
 
@@ -69,6 +74,15 @@ class Case:
 def test_shapes(rows: int, panels: int) -> None:
     for valid in sorted({16 * panels, 16 * panels - 1, 16 * panels - 13, 16 * (panels - 1), 3, 0}):
         Case(rows, panels, valid).check()
+        Case(rows, panels, valid, summed=False, p=SCORES if valid % 3 else P).check()
+
+
+@pytest.mark.parametrize(("rows", "panels"), SHAPES)
+def test_without_sums_in_place_and_apart(rows: int, panels: int) -> None:
+    for p in (P, SCORES):
+        Case(rows, panels, 16 * panels, summed=False, p=p).check()
+    p, largest = softmax.unsummed_reference(Case(rows, panels, 16).values, 16)
+    assert p.shape == (panels, rows, 16) and largest.shape == (rows,)
 
 
 @pytest.mark.parametrize("valid", range(33))
@@ -85,9 +99,11 @@ def test_causal(rows: int, panels: int) -> None:
 
 
 @pytest.mark.parametrize(("panels", "valid"), [(1, 16), (1, 9), (2, 32), (0, 0)])
-def test_no_rows_take_as_long_as_the_formula_says(panels: int, valid: int) -> None:
-    case = Case(0, panels, valid)
-    assert run(case.symbol, case.places | case.scalars, [], []).cycles == softmax.cycles(0, panels, valid)
+@pytest.mark.parametrize("summed", [False, True])
+def test_no_rows_take_as_long_as_the_formula_says(panels: int, valid: int, summed: bool) -> None:
+    case = Case(0, panels, valid, summed=summed)
+    cycles = run(case.symbol, case.places | case.scalars, [], []).cycles
+    assert cycles == KERNELS[case.symbol].cycles(rows=0, panels=panels, valid=valid)
 
 
 def test_large_scores_saturate() -> None:
@@ -97,8 +113,9 @@ def test_large_scores_saturate() -> None:
 
 
 @pytest.mark.parametrize(("panels", "valid"), [(3, 40), (1, 16), (2, 32)])
-def test_scores_of_minus_infinity_do_not_count(panels: int, valid: int) -> None:
-    case = Case(14, panels, valid)
+@pytest.mark.parametrize("summed", [False, True])
+def test_scores_of_minus_infinity_do_not_count(panels: int, valid: int, summed: bool) -> None:
+    case = Case(14, panels, valid, summed=summed)
     case.values[:, :, 1::3] = -np.inf
     case.values[:, 2] = -np.inf
     case.values[:, 9] = -np.inf
@@ -107,7 +124,8 @@ def test_scores_of_minus_infinity_do_not_count(panels: int, valid: int) -> None:
     assert case.state[2].tolist() == [-65504, 0]
     outcome = run(case.symbol, case.places | case.scalars, case.inputs, case.outputs)
     np.testing.assert_array_equal(outcome.array(P, case.p), case.p)
-    np.testing.assert_array_equal(outcome.array(STATE, case.state), case.state)
+    state = outcome.array(STATE, case.state)
+    np.testing.assert_array_equal(state[:, case.words], case.state[:, case.words])
 
 
 def test_rows_of_the_lowest_half() -> None:
@@ -119,11 +137,11 @@ def test_rows_of_the_lowest_half() -> None:
     case.check()
 
 
-@pytest.mark.parametrize("diagonal", [None, 2])
-def test_no_races_and_nothing_unwritten(diagonal: int | None) -> None:
+@pytest.mark.parametrize(("diagonal", "summed"), [(None, True), (None, False), (2, True)])
+def test_no_races_and_nothing_unwritten(diagonal: int | None, summed: bool) -> None:
     for rows, panels, valid in ((7, 1, 16), (2, 1, 16), (13, 3, 48), (2, 2, 32), (13, 3, 37), (2, 4, 17)):
         for p in (P, SCORES):
-            case = Case(rows, panels, valid, diagonal, p=p)
+            case = Case(rows, panels, valid, diagonal, p=p, summed=summed)
             result = guarded(case.symbol, case.places | case.scalars, case.inputs)
             np.testing.assert_array_equal(result.read(p, case.p.shape, np.float16), case.p)
 
@@ -146,19 +164,28 @@ def test_against_softmax_in_double() -> None:
     assert np.all(np.abs(found - exact) <= 2 * (2.0**-8 + 2.0**-11) * exact + 2.0**-24)
 
 
-@pytest.mark.parametrize("diagonal", [None, 3])
-def test_a_call_does_not_depend_on_the_one_before(diagonal: int | None) -> None:
-    cases = [
-        Case(13, 4, 51, diagonal),
-        Case(2, 2, 32, diagonal, p=P + 0x4000, scores=SCORES + 0x4000, state=STATE + 0x400),
-    ]
+@pytest.mark.parametrize(("diagonal", "summed"), [(None, True), (None, False), (3, True)])
+def test_a_call_does_not_depend_on_the_one_before(diagonal: int | None, summed: bool) -> None:
+    more = {"p": P + 0x4000, "scores": SCORES + 0x4000, "state": STATE + 0x400}
+    cases = [Case(13, 4, 51, diagonal, summed=summed), Case(2, 2, 32, diagonal, summed=summed, **more)]
     image = twice(cases[0].symbol, [case.places | case.scalars for case in cases])
     inputs = [item for case in cases for item in case.inputs]
     outputs = [item for case in cases for item in case.outputs]
     outcome = call(image, "driver", {}, inputs, [*outputs, (0x58600, 0xE0)])
     for case in cases:
         np.testing.assert_array_equal(outcome.array(case.places["p"], case.p), case.p)
-        np.testing.assert_array_equal(outcome.array(case.places["state"], case.state), case.state)
+        state = outcome.array(case.places["state"], case.state)
+        np.testing.assert_array_equal(state[:, case.words], case.state[:, case.words])
+
+
+def test_what_sums_cost() -> None:
+    """Of 17 slots per half panel, one; and a row's own sum."""
+    rows, panels = 48, 6
+    both = [
+        int(KERNELS[symbol].cycles(rows=rows, panels=panels, valid=16 * panels))
+        for symbol in (softmax.SYMBOL, softmax.UNSUMMED_SYMBOL)
+    ]
+    assert both[0] - both[1] >= rows * (2 * panels + 6) - 60
 
 
 def test_goal() -> None:

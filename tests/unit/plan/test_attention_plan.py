@@ -120,9 +120,45 @@ def test_the_lone_tile_has_half_of_the_queries_and_the_fewest_keys() -> None:
     assert attention.load_of(attention._receive_traffic(grid, NOTHING), 10).copied == 128 * 4
 
 
+SUMMED = Grid(Problem(1, 2, 256, 256, 24, 24), 2, 1, 4, Turns(1, 1))
+"""Half a panel of each head is padding, and a tile has four groups of 16 keys."""
+
+
+@pytest.mark.parametrize(
+    ("problem", "grid", "summed"),
+    [
+        ({}, {}, True),
+        # Less than half a panel, or none.
+        ({"value_columns": 25}, {}, False),
+        ({"value_columns": 32}, {}, False),
+        # The only head has no padding.
+        ({"heads": 1}, {"head_parts": 1}, False),
+        ({"causal": True}, {}, False),
+        # Eight groups of keys have a column each, nine have not.
+        ({"keys": 512}, {}, True),
+        ({"keys": 576}, {}, False),
+        # Without a merge nobody would clear the columns.
+        ({"keys": 64}, {"key_parts": 1}, False),
+        # Of a single row the sum is no work.
+        ({"queries": 1}, {}, False),
+    ],
+)
+def test_exponentials_are_summed_by_the_product_where_that_is_possible_and_faster(
+    problem: dict[str, Any], grid: dict[str, Any], summed: bool
+) -> None:
+    changed = replace(SUMMED, problem=replace(SUMMED.problem, **problem), **grid)
+    assert attention.summed_by_product(changed) == summed
+    cycles = attention.judge(changed, NOTHING).cycles
+    assert ("sums" in cycles) == ("ones" in cycles) == summed
+    if not summed and changed.key_parts > 1 and problem:
+        plain = attention._key_block(changed, changed.key_rows().largest() // 16, False)
+        assert cycles["softmax"] == plain["softmax"]
+
+
 def test_copies_of_the_lone_tile_count_as_far_as_they_make_it_later() -> None:
     grid = replace(LONE, lone_half=True)
-    most, least = (sum(attention._key_block(grid, blocks).values()) for blocks in (2, 1))
+    assert not attention.summed_by_product(grid)
+    most, least = (sum(attention._key_block(grid, blocks, False).values()) for blocks in (2, 1))
     assert attention._late(grid, most - least) == 0
     assert attention._late(grid, most - least + 100) == 100
     # As many keys everywhere: no time to make up.
@@ -220,6 +256,29 @@ def test_values_that_lie_as_others_want_them_are_transposed(network: Callable[..
     plan = plan_of(network, *"qkv")
     assert kernels(plan).count("transpose_f16") == 1
     assert plan.buffers[plan.inputs["v"].buffer].layout.order == "a16"
+
+
+def test_ones_are_written_before_and_sums_taken_behind_the_products() -> None:
+    types = {"q": tw.TensorType((256, 144)), "k": tw.TensorType((144, 144)), "v": tw.TensorType((144, 144))}
+    graph = tw.trace(lambda q, k, v: tw.ops.attention(q, k, v, heads=6), **types)
+    plan = plan_only(graph, tiles=4).work.plan
+    steps = [step for step in plan.steps if isinstance(step, Compute)]
+    ones = [dict(step.parameters) for step in steps if "block" in step.parameters]
+    blocks = max(one["block"] for one in ones) + 1
+    # Three heads on a tile, each with a column for every group of 16 keys behind its own 24.
+    assert ones == [
+        {"block": b, "column": 32 * head + 24 + b} for head in range(3) for b in range(int(blocks))
+    ]
+    names = [step.kernel for step in steps if "block" not in step.parameters]
+    each = ["gemm_f16", "softmax_unsummed_f16", "gemm_f16", "half_sums_f16"]
+    at = names.index("gemm_f16")
+    assert (
+        names[at : at + 12] == each * 3 and steps.index(next(s for s in steps if s.kernel == "gemm_f16")) >= 3
+    )
+    sums = [step for step in steps if step.kernel == "half_sums_f16"]
+    assert [step.windows for step in sums] == [{0: (h, 1), 1: (32 * h, 32)} for h in range(3)]
+    merges = [step for step in steps if step.kernel == "attention_merge_f16"]
+    assert len(merges) == 3 and all(step.parameters["spare"] == 1 for step in merges)
 
 
 def test_the_lone_tile_copies_its_queries_behind_the_exchange() -> None:

@@ -60,6 +60,47 @@ def test_padding_is_cleared_where_there_is_some(panel: int, active: list[bool]) 
     assert call.operands[0][1].tolist()[1] == (16 * panel + 8) * 32
 
 
+@pytest.mark.parametrize(
+    ("block", "column", "active"),
+    [
+        (0, 24, [True, True, True, False, False]),
+        (0, 47, [True, False, True, False, False]),
+        (1, 24, [True, True, False, False, False]),
+        (2, 24, [False] * 5),
+    ],
+)
+def test_ones_are_written_where_there_are_such_keys_and_such_a_column(
+    block: int, column: int, active: list[bool]
+) -> None:
+    # 24 and 16 keys of three and two heads of 16 columns, and tiles without keys.
+    rows, columns = Axis(40, 16, (Level(2, 2),)), Axis(80, 16, (Level(2, 1),))
+    plan = plan_of(v=Layout("a16t", rows, columns, 4))
+    parameters = {"block": block, "column": column}
+    call = lower_call(plan, Compute("v.ones", "fill_u64", ("v",), ("v",), 1.0, parameters))
+    assert call.active.tolist() == [*active[:2], *active[2:3], active[1] and active[2], False]
+    assert {name: set(values.tolist()) for name, values in call.scalars.items()} == {
+        "words": {4},
+        "low": {0x3C003C00},
+        "high": {0x3C003C00},
+    }
+    offsets = call.operands[0][1]
+    assert offsets[:2].tolist() == [32 * (48 * block + column), 32 * (32 * block + column)]
+
+
+def test_sums_are_those_of_the_last_half_panel_of_a_head() -> None:
+    # Tile 0 has two heads of 32 columns, tile 1 one; seven rows.
+    columns = Axis(96, 32, (Level(2, 1),))
+    state = Layout("plain", Axis(7), Axis(3, 1, (Level(2, 1),)), 2, 8)
+    plan = plan_of(state=state, output=Layout("a16", Axis(7), columns, 2))
+    windows = {0: (1, 1), 1: (32, 32)}
+    step = Compute("y.sums", "half_sums_f16", ("state", "output"), ("state",), 1.0, windows=windows)
+    call = lower_call(plan, step)
+    assert call.active.tolist() == [True, False, False]
+    assert call.scalars["rows"].tolist()[0] == 7
+    # Behind a head of states; behind three panels and half a record.
+    assert [offset[0] for _, offset in call.operands] == [7 * 8, 3 * 7 * 32 + 16]
+
+
 def test_every_kernel_is_lowered_by_the_rules_of_its_family() -> None:
     for name, lowering in calls._LOWERINGS.items():
         if name.startswith("gemm"):

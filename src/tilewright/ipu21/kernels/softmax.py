@@ -1,8 +1,10 @@
-"""`softmax_f16` and `softmax_causal_f16`: unnormalised probabilities, with each row's largest score and sum.
+"""`softmax_f16`, `softmax_unsummed_f16`, `softmax_causal_f16`: unnormalised probabilities, with each row's
+largest score and sum.
 
 p = exp(score - largest score of the row) in half precision, 0 where no column counts; the row's state holds
 the largest score and the sum of its p in float32. Division is left to `scale_rows_f16` or
-`attention_merge_f16`, where it costs less. Rows are shared by the six workers.
+`attention_merge_f16`, where it costs less. Rows are shared by the six workers. `softmax_unsummed_f16` leaves
+sums to others, so that it takes less time where all columns of several panels count.
 
 The cycle formulas are exact but for neighbours that are both the largest of their row: `f16v2exp` of two
 zeros takes one slot instead of two (known), so such a row can take less.
@@ -40,8 +42,9 @@ from .softmax_source import (
     start,
     supervisor_cycles,
 )
+from .softmax_unsummed_source import UNSUMMED_PANEL, UNSUMMED_ROW, UNSUMMED_START
 
-SYMBOL, CAUSAL_SYMBOL = "softmax_f16", "softmax_causal_f16"
+SYMBOL, CAUSAL_SYMBOL, UNSUMMED_SYMBOL = "softmax_f16", "softmax_causal_f16", "softmax_unsummed_f16"
 
 LOWEST = np.float16(-65504)
 """The largest score of a row in which no column counts."""
@@ -59,19 +62,28 @@ def _row_slots(panels: Any, valid: Any) -> Any:
     return slots_of([*BEFORE_FIRST, *BETWEEN, *ENDING]) + branches + loops + tails + zeros
 
 
-def cycles(rows: Any, panels: Any, valid: Any) -> Any:
-    """Cycles of a call of `softmax_f16` (exact on the simulator); integers or arrays."""
+def _cycles(symbol: str, rows: Any, panels: Any, valid: Any) -> Any:
     rows, panels, valid = (np.asarray(value, dtype=np.int64) for value in (rows, panels, valid))
-    begin = len(start(SYMBOL, False))
+    begin = len(start(symbol, False))
     each = ceil_div(rows, WORKER_SLOTS)
     narrow, is_full = _is_narrow(panels, valid), (panels > 1) & (valid == 16 * panels)
     once = slots_of([*START, BEFORE, *SECOND, *END])
     slots = begin + each * _row_slots(panels, valid)
-    full_row = FULL_ROW + panels * slots_of([*FIRST_PANEL, *SECOND_PANEL])
-    slots = np.where(is_full, len(FULL_START) + each * full_row + len(FULL_END), slots)
+    if symbol == UNSUMMED_SYMBOL:
+        full_row = UNSUMMED_ROW + panels * slots_of([*FIRST_PANEL, *UNSUMMED_PANEL])
+        full = len(UNSUMMED_START) + each * full_row
+    else:
+        full_row = FULL_ROW + panels * slots_of([*FIRST_PANEL, *SECOND_PANEL])
+        full = len(FULL_START) + each * full_row + len(FULL_END)
+    slots = np.where(is_full, full, slots)
     slots = np.where(narrow, once + (each - 1) * slots_of(ROW), slots) + 1
     slots = np.where(rows > 0, slots, np.where(narrow, IDLE + 1, NO_ROW_SLOTS))
-    return supervisor_cycles(SYMBOL, False) + WORKER_SLOTS * slots
+    return supervisor_cycles(symbol, False) + WORKER_SLOTS * slots
+
+
+def cycles(rows: Any, panels: Any, valid: Any) -> Any:
+    """Cycles of a call of `softmax_f16` (exact on the simulator); integers or arrays."""
+    return _cycles(SYMBOL, rows, panels, valid)
 
 
 def _is_narrow(panels: Any, valid: Any) -> Any:
@@ -137,12 +149,23 @@ def reference(scores: Halves, valid: int, diagonal: int | None = None) -> tuple[
     return p.reshape(rows, panels, 16).transpose(1, 0, 2).copy(), state
 
 
+def unsummed_reference(scores: Halves, valid: int) -> tuple[Halves, NDArray[np.float32]]:
+    """Scores [panels, rows, 16] -> p like them, largest scores [rows]."""
+    p, state = reference(scores, valid)
+    return p, state[:, 0]
+
+
+_SUMS = "the largest score and the sum of p."
+_NO_SUMS = "the largest score, and the sum of p or what was there."
+
+
 def _kernel(symbol: str, causal: bool) -> Kernel:
+    summed = symbol != UNSUMMED_SYMBOL
     scalars = (ROWS, PANELS, Scalar("valid", "columns that count, from the first", 0, 16 * MAXIMUM_SIDE))
     diagonal = Scalar("diagonal", "column j counts for row i iff j <= i + diagonal", -(1 << 30), 1 << 30)
     return Kernel(
         symbol,
-        partial(source, symbol, causal),
+        partial(source, symbol, causal, summed),
         Contract(
             operands=(
                 Operand("p", "a16", "out"),
@@ -152,11 +175,11 @@ def _kernel(symbol: str, causal: bool) -> Kernel:
             scalars=(*scalars, diagonal) if causal else scalars,
             packed=(("rows", "panels", 16),),
             may_alias=(("p", "scores"),),
-            notes="valid <= 16 panels. state: float32 [rows][2], the largest score and the sum of p.",
+            notes=f"valid <= 16 panels. state: float32 [rows][2], {_SUMS if summed else _NO_SUMS}",
         ),
-        causal_cycles if causal else cycles,
-        reference,
+        causal_cycles if causal else partial(_cycles, symbol),
+        reference if summed else unsummed_reference,
     )
 
 
-KERNELS = (_kernel(SYMBOL, False), _kernel(CAUSAL_SYMBOL, True))
+KERNELS = (_kernel(SYMBOL, False), _kernel(UNSUMMED_SYMBOL, False), _kernel(CAUSAL_SYMBOL, True))

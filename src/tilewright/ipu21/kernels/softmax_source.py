@@ -28,6 +28,7 @@ from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
 from .launch import SIXTH
 from .softmax_full_source import full
 from .softmax_narrow_source import narrow
+from .softmax_unsummed_source import unsummed
 from .softmax_words import JUMP, LOWEST, PROBABILITIES, ROWS, SCORES, STATE, WORDS
 from .supervisor import call_cycles, launch, schedule, to_frame, to_frames
 from .text import CLEAR_ACCUMULATORS, bundle, count_instructions, from_frame, section, worker
@@ -279,8 +280,13 @@ def supervisor(symbol: str, causal: bool) -> tuple[str, ...]:
     return (*schedule(lines, free, given), *launch(FRAME_BYTES, WORDS))
 
 
-def source(symbol: str, causal: bool) -> str:
-    """The whole kernel."""
+def source(symbol: str, causal: bool, summed: bool = True) -> str:
+    """The whole kernel.
+
+    Args:
+        summed: where all columns of several panels count, rows are summed too.
+    """
+    whole = full(symbol, FIRST_PANEL, SECOND_PANEL) if summed else unsummed(symbol, FIRST_PANEL)
     table = [
         f".word {_bound(2 * word, valid) | _bound(2 * word + 1, valid) << 16:#x}"
         for valid in range(16)
@@ -289,7 +295,7 @@ def source(symbol: str, causal: bool) -> str:
     lines = [
         *worker(f".L{symbol}_worker", _worker(symbol, causal)),
         *([] if causal else worker(f".L{symbol}_narrow", narrow(symbol))),
-        *([] if causal else worker(f".L{symbol}_full", full(symbol, FIRST_PANEL, SECOND_PANEL))),
+        *([] if causal else worker(f".L{symbol}_full", whole)),
         ".balign 8",
         f".L{symbol}_table:",
         *table,

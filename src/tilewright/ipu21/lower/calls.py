@@ -19,6 +19,8 @@ RECORD_BYTES = 32
 """A row of a panel of 16 halves (or 8 floats)."""
 BLOCK_BYTES = 512
 """A panel of weights."""
+ONES = 0x3C003C00
+"""Two halves of 1."""
 
 
 @dataclass
@@ -288,9 +290,22 @@ def _permute(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     return {"count": out.padded_rows * out.padded_columns}, {}, out.there
 
 
+def _half_sums(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    """Of the last half panel."""
+    state, x = shapes
+    offset = (x.panels - 1) * x.padded_rows * RECORD_BYTES + RECORD_BYTES // 2
+    return {"rows": x.padded_rows}, {1: np.where(x.there, offset, 0)}, state.there & x.there
+
+
 def _fill(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
-    """Zeros behind the rows with data, in one panel."""
-    x, panel = shapes[0], int(step.parameters["panel"])
+    """Zeros behind the rows with data, in one panel; or ones in a record of a transposed operand."""
+    x = shapes[0]
+    if "block" in step.parameters:
+        block, column = int(step.parameters["block"]), int(step.parameters["column"])
+        offset = (block * x.padded_columns + column) * RECORD_BYTES
+        active = (x.rows > block * MICRO) & (x.padded_columns > column)
+        return {"words": RECORD_BYTES // 8, "low": ONES, "high": ONES}, {0: offset}, active
+    panel = int(step.parameters["panel"])
     offset = (panel * x.padded_rows + x.rows) * RECORD_BYTES
     active = (x.padded_rows > x.rows) & (x.panels > panel)
     words = (x.padded_rows - x.rows) * (RECORD_BYTES // 8)
@@ -314,7 +329,9 @@ _LOWERINGS: dict[str, Callable[[Plan, Compute, list[_Operand]], Lowered]] = {
     "normalise_f16": _normalise,
     "l2_normalise_f16": _normalise,
     "softmax_f16": _softmax,
+    "softmax_unsummed_f16": _softmax,
     "softmax_causal_f16": _softmax,
+    "half_sums_f16": _half_sums,
     "scale_rows_f16": _scale_rows,
     "scale_f16": _scale,
     "attention_merge_f16": _merge,

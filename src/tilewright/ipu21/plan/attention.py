@@ -10,6 +10,10 @@ An odd s leaves in every group one *lone* tile, whose partner wants other querie
 how the queries are stored, half of them are on the lone tile: it hears the other half word by word while the
 others hear all of them two words at a time. What it holds it copies when all have arrived; as it has the
 fewest keys, there is time for that while the others compute.
+
+Where the padding of a head of values has room, the product with the values also sums the exponentials: each
+group of 16 keys has a column there that is 1 for these keys. So every sum of 16 is made in float32 and
+rounded once, and the softmax, whose vector unit is what limits it, has less to do.
 """
 
 from __future__ import annotations
@@ -52,7 +56,11 @@ longer than their bound (fitted to the scheduler).
 
 @dataclass(frozen=True)
 class Problem:
-    """Extents: sequences, heads, queries, keys, columns of a head of queries/keys and of values."""
+    """Extents: sequences, heads, queries, keys, columns of a head of queries/keys and of values.
+
+    Attributes:
+        causal: a query sees no later keys.
+    """
 
     batch: int
     heads: int
@@ -60,6 +68,7 @@ class Problem:
     keys: int
     columns: int
     value_columns: int
+    causal: bool = False
 
     @property
     def width(self) -> int:
@@ -235,28 +244,51 @@ def _compute(grid: Grid) -> dict[str, float]:
     piece = ceil_div(grid.query_rows().largest(), grid.key_parts)
     return {
         "transpose": grid.heads * float(cost.transpose(keys, value_width)),
-        **_key_block(grid, keys),
+        **_key_block(grid, keys, summed_by_product(grid)),
         "merge": grid.heads * float(_merge_cycles(grid, piece, value_width)),
     }
 
 
-def _key_block(grid: Grid, keys: int) -> dict[str, float]:
-    """Kernel cycles of a tile with so many groups of 16 keys, from scores to values."""
+def _key_block(grid: Grid, keys: int, summed: bool) -> dict[str, float]:
+    """Kernel cycles of a tile with so many groups of 16 keys, from scores to values.
+
+    Args:
+        summed: exponentials are summed by the product.
+    """
     rows = grid.query_rows().largest()
     width, value_width = grid.problem.width // MICRO, grid.problem.value_width // MICRO
+    softmax = "softmax_unsummed_f16" if summed else "softmax_f16"
     each = {
         "scores": cost.gemm(rows, width, keys),
-        "softmax": cost.kernel("softmax_f16", rows=rows, panels=keys, valid=keys * MICRO),
+        "softmax": cost.kernel(softmax, rows=rows, panels=keys, valid=keys * MICRO),
         "values": cost.gemm(rows, keys, value_width),
     }
+    if summed:
+        each["ones"] = keys * cost.kernel("fill_u64", words=4)
+        each["sums"] = cost.kernel("half_sums_f16", rows=rows)
     return {name: grid.heads * float(cycles) for name, cycles in each.items()}
+
+
+def summed_by_product(grid: Grid) -> bool:
+    """True where the product with the values had better sum the exponentials too.
+
+    It can where half a panel of a head is padding, of zeros, with a column for every group of 16 keys. What
+    the result has there the merge makes zeros again.
+    """
+    problem, keys = grid.problem, grid.key_rows().largest() // MICRO
+    is_free = problem.spare > 0 and problem.heads > 1 and keys <= MICRO // 2
+    if not is_free or problem.causal or grid.key_parts == 1:
+        return False
+    plain, other = (sum(_key_block(grid, keys, summed).values()) for summed in (False, True))
+    return other < plain
 
 
 def _late(grid: Grid, copies: float) -> float:
     """Cycles by which lone tiles are done later than others that work on more keys, if they copy so long."""
     keys = grid.key_rows()
     most, least = (
-        sum(_key_block(grid, blocks).values()) for blocks in (keys.largest() // MICRO, keys.smallest())
+        sum(_key_block(grid, blocks, summed_by_product(grid)).values())
+        for blocks in (keys.largest() // MICRO, keys.smallest())
     )
     return max(copies - (most - least), 0.0)
 
@@ -356,6 +388,7 @@ def plan_attention(planner: Planner, operation: Operation) -> None:
         k.type.shape[-2],
         q.type.shape[-1] // heads,
         v.type.shape[-1] // heads,
+        flag(operation.attributes, "causal"),
     )
     narrow, wide = head_groups(operation)
     held = [
@@ -402,6 +435,8 @@ class _Stages:
         if builder.layout(value).order == "a16":
             transposed = self._transpose(value)
         query, key = self._scaled(query, key)
+        if "sums" in self.cycles:
+            self._write_ones(transposed)
         alone = grid.key_parts == 1
         label = name if alone else f"{name}.partial"
         output = builder.add(label, grid.output(), "value" if alone else "scratch", name)
@@ -457,6 +492,16 @@ class _Stages:
         builder.call(f"{self.name}.transpose", "transpose_f16", (transposed, value), cycles)
         return transposed
 
+    def _write_ones(self, values: str) -> None:
+        """Columns of ones in the padding of every head, one for each group of 16 keys."""
+        problem, blocks = self.grid.problem, self.grid.key_rows().largest() // MICRO
+        cycles = self.cycles["ones"] / (self.grid.heads * blocks)
+        for head in range(self.grid.heads):
+            first = (head + 1) * problem.value_width - MICRO // 2
+            for block in range(blocks):
+                parameters = {"block": block, "column": first + block}
+                self.planner.builder.call(f"{self.name}.ones", "fill_u64", (values,), cycles, parameters)
+
     def _scaled(self, query: str, key: str) -> tuple[str, str]:
         """Queries and keys, those of them that are fewer on a tile times the scale."""
         width = self.operation.operands[0].type.shape[-1] // self.grid.problem.heads
@@ -503,10 +548,11 @@ class _Stages:
             self.cycles["scores"] / grid.heads,
             windows={1: narrow, 2: narrow},
         )
-        causal = flag(self.operation.attributes, "causal")
+        summed = "sums" in self.cycles
+        plain = "softmax_unsummed_f16" if summed else "softmax_f16"
         builder.call(
             f"{name}.softmax{suffix}",
-            "softmax_causal_f16" if causal else "softmax_f16",
+            "softmax_causal_f16" if problem.causal else plain,
             (scores, scores, state),
             self.cycles["softmax"] / grid.heads,
             windows={2: (head, 1)},
@@ -518,6 +564,14 @@ class _Stages:
             self.cycles["values"] / grid.heads,
             windows={0: wide, 2: wide},
         )
+        if summed:
+            builder.call(
+                f"{name}.sums{suffix}",
+                "half_sums_f16",
+                (state, output),
+                self.cycles["sums"] / grid.heads,
+                windows={0: (head, 1), 1: wide},
+            )
 
     def _divide(self, output: str, state: str) -> str:
         """The result, in place, where all keys are on one tile."""

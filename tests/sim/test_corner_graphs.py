@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 import tilewright as tw
 from support.judging import judge_whole
 from tilewright.errors import UnsupportedError
+from tilewright.ipu21.plan import attention
+from tilewright.ipu21.plan.head_line import judge_line, line_of
 
 pytestmark = pytest.mark.sim
 
@@ -51,6 +53,29 @@ def test_attention_in_groups_of_an_odd_number_of_tiles(causal: bool) -> None:
         return {"y": tw.ops.attention(q, k, v, mask, heads=2, causal=causal)}
 
     check(network, 10, q=(144, 48), k=(144, 48), v=(144, 48), mask=(144,))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("tiles", "heads", "columns"), [(5, 3, 24), (14, 3, 16), (22, 5, 8)])
+def test_attention_with_heads_in_a_line(
+    tiles: int, heads: int, columns: int, causal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tiles with parts of one, two or three heads; keys that end within 16, a mask for each sequence."""
+
+    def choose(problem: Any, sources: Any, count: int, price: Any) -> Any:
+        line = line_of(problem, count)
+        assert line is not None
+        return (judge_line(line, sources),)
+
+    monkeypatch.setattr(attention, "choose", choose)
+    width = heads * columns
+    matrix = (normal(width, width) * width**-0.5).astype(np.float16).astype(np.float32)
+
+    def network(x: Any, mask: Any) -> Any:
+        y = tw.ops.attention(x @ matrix, x, x @ matrix, mask, heads=heads, causal=causal)
+        return {"y": y @ matrix + x}
+
+    check(network, tiles, x=(2, 37, width), mask=(2, 37))
 
 
 @pytest.mark.parametrize(

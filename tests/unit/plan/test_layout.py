@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.ipu21.plan.layout import Axis, Layout, Level, Source, spread
+from tilewright.ipu21.plan.layout import Axis, Layout, Level, Line, Source, spread
 
 pytestmark = pytest.mark.unit
 
@@ -225,3 +225,51 @@ def test_only_all_columns_lie_where_they_are(source: Source, whole: bool) -> Non
 
 def test_columns_from_the_second_on_are_never_all() -> None:
     assert not Source(ROWS, 16, 32).whole
+
+
+@given(
+    blocks=st.integers(1, 6),
+    rows=st.integers(1, 20),
+    inner=st.lists(st.integers(0, 120), max_size=8),
+    groups=st.integers(1, 3),
+)
+def test_runs_of_a_line_hold_every_row_of_every_block_once(
+    blocks: int, rows: int, inner: list[int], groups: int
+) -> None:
+    width = 16
+    cuts = (0, *sorted(cut for cut in inner if cut < blocks * rows), blocks * rows)
+    line = Line(blocks, rows, cuts)
+    tiles = np.arange(groups * line.parts)
+    owners = np.zeros((groups * rows, blocks), dtype=int)
+    run_of = np.full((groups, blocks), -1)
+    runs = line.most_blocks()
+    for residue in range(runs):
+        cut = replace(line, runs=runs, residue=residue)
+        layout = Layout(
+            "a16",
+            Axis(groups * rows, 1, segments=Level(groups, line.parts), line=cut),
+            Axis(blocks * width, width, line=replace(cut, across=True)),
+            len(tiles),
+        )
+        assert not layout.complete
+        assert layout.row.largest() == layout.shards["rows"].max()
+        assert layout.column.largest() == layout.shards["columns"].max()
+        assert bool(layout.row.smallest()) == bool((layout.shards["rows"] > 0).all())
+        for tile, shard in zip(tiles, layout.shards, strict=True):
+            if not shard["rows"]:
+                assert not shard["columns"]
+                continue
+            assert shard["columns"] == width and shard["column"] % width == 0
+            block, group = shard["column"] // width, tile // line.parts
+            assert shard["row"] // rows == group == (shard["row"] + shard["rows"] - 1) // rows
+            assert run_of[group, block] in (-1, residue), "a block is in one run on all of its tiles"
+            run_of[group, block] = residue
+            owners[shard["row"] : shard["row"] + shard["rows"], block] += 1
+    assert (owners == 1).all()
+
+
+def test_a_line_is_described() -> None:
+    axis = Axis(12, 1, segments=Level(2, 3), line=Line(2, 6, (0, 5, 9, 12)))
+    assert axis.parts == 6
+    layout = Layout("a16", axis, Axis(32, 16, line=Line(2, 6, (0, 5, 9, 12), across=True)), 6)
+    assert layout.describe() == "a16 [rows 12 / 2 x a line of 3, columns 32 / a line of 3] on 6 tiles"

@@ -1,6 +1,5 @@
-"""What a run will take, now that addresses and rows are known: exact for exchange phases and kernel calls,
-a sum of each step's slowest tile for the whole. Local copies without an exchange count as far as other tiles
-wait for those that make them.
+"""What a run will take, now that addresses and rows are known: exact for exchange phases and kernel calls;
+for the whole, the sum of what takes the slowest tiles from one meeting to the next.
 """
 
 from __future__ import annotations
@@ -45,33 +44,29 @@ def predict(
         if index in schedules:
             phases[index] = PHASE + _phase(index, schedules[index], programs, own, routines)
     borders = {border for loop in work.plan.loops for border in (loop.first, loop.end)}
-    steps: list[Step] = []
-    for index, (step, item) in enumerate(zip(work.plan.steps, work.work, strict=True)):
-        if isinstance(item, Call) or index in phases:
-            cycles = phases.get(index, 0) + int(taken[index].max())
-        else:
-            cycles = added(index, taken, phases, borders)
-        steps.append(replace(step, cycles=float(cycles)))
-    return steps
+    cycles = shared(taken, phases, borders)
+    return [
+        replace(step, cycles=float(cycles[index] + phases.get(index, 0)))
+        for index, step in enumerate(work.plan.steps)
+    ]
 
 
-def added(
-    index: int, taken: Sequence[NDArray[np.int64]], phases: Container[int], borders: Container[int]
-) -> int:
-    """Cycles by which a step makes the last tile later when all meet again.
+def shared(taken: Sequence[NDArray[np.int64]], phases: Container[int], borders: Container[int]) -> list[int]:
+    """Cycles of each step on the class that is last when all meet again: its time is that of all.
 
     Args:
         taken: cycles of each step, per class; of a phase those before tiles meet.
         phases: steps that are exchanges.
         borders: steps across which no time is made up: loops begin there, or have ended.
     """
-    first, end = index, index + 1
-    while first > 0 and first not in borders and first - 1 not in phases:
-        first -= 1
-    while end < len(taken) and end not in borders and end - 1 not in phases:
-        end += 1
-    whole = np.sum(taken[first:end], axis=0)
-    return int(whole.max() - (whole - taken[index]).max())
+    cycles: list[int] = []
+    first = 0
+    for end in range(1, len(taken) + 1):
+        if end == len(taken) or end in borders or end - 1 in phases:
+            last = int(np.argmax(np.sum(taken[first:end], axis=0)))
+            cycles += [int(step[last]) for step in taken[first:end]]
+            first = end
+    return cycles
 
 
 def _routine_cycles(programs: Programs) -> dict[tuple[int, int], int]:

@@ -28,6 +28,7 @@ from ...graph import Operation, Value
 from ...operators.parameter import flag, integer, number
 from . import cost, views
 from .groups import Groups, groups_of
+from .head_line import HeadLine, HeadRun, judge_line, line_of
 from .judged import Judged, best_first, report_of
 from .layout import MICRO, Axis, Layout, Level, Source, is_fewest
 from .movement import Load, Traffic, gather, load_of, retile
@@ -201,13 +202,19 @@ class Sources:
 
 
 @lru_cache(maxsize=128)
-def choose(problem: Problem, sources: Sources, tiles: int, price: Price) -> tuple[Judged[Grid], ...]:
+def choose(
+    problem: Problem, sources: Sources, tiles: int, price: Price
+) -> tuple[Judged[Grid | HeadLine], ...]:
     """The most promising grids, judged by the traffic each really causes, best first."""
     grids = _grids(problem, tiles)
     if sources.query is None:
         grids += [replace(grid, lone_half=True) for grid in grids if _has_lone(grid)]
     ranked = sorted(grids, key=lambda grid: _closed_form(grid, price))
-    return best_first((judge(grid, sources) for grid in ranked[:JUDGED]), price)
+    judged: list[Judged[Grid | HeadLine]] = [judge(grid, sources) for grid in ranked[:JUDGED]]
+    line = line_of(problem, tiles)
+    if line is not None and (problem.keys <= BLOCK_KEYS or not _accurate(grids)):
+        judged.append(judge_line(line, sources))
+    return best_first(judged, price)
 
 
 def _grids(problem: Problem, tiles: int) -> list[Grid]:
@@ -228,8 +235,11 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
                 grid = Grid(problem, head_parts, parts, key_parts, Turns(problem.batch, side))
                 found += [grid, replace(grid, shares_keys=True)]
     found = list(dict.fromkeys(found))
-    accurate = [grid for grid in found if grid.key_rows().largest() <= BLOCK_KEYS]
-    return accurate or found
+    return _accurate(found) or found
+
+
+def _accurate(grids: list[Grid]) -> list[Grid]:
+    return [grid for grid in grids if grid.key_rows().largest() <= BLOCK_KEYS]
 
 
 def _has_lone(grid: Grid) -> bool:
@@ -399,9 +409,13 @@ def plan_attention(planner: Planner, operation: Operation) -> None:
     judged = choose(problem, sources, planner.builder.tiles, planner.builder.price)
     planner.builder.report(report_of(operation.result.name, judged))
     grid, cycles = judged[0].grid, judged[0].cycles
-    if grid.turns.count > 1:
-        # All turns read an input, so none of them can say how it is stored.
+    if isinstance(grid, HeadLine) or grid.turns.count > 1:
+        # All runs or turns read an input, so none of them can say how it is stored.
         held = [planner.needed(x, own) for x, own in ((q, narrow), (k, narrow), (v, wide))]
+    if isinstance(grid, HeadLine):
+        result = _write_line(planner, operation, operands, grid, cycles, (narrow, wide), held)
+        planner.leave(operation.result, planner.builder.held(result, groups=wide))
+        return
 
     def write(turns: Turns) -> str:
         own = replace(grid, turns=turns)
@@ -411,15 +425,49 @@ def plan_attention(planner: Planner, operation: Operation) -> None:
     planner.leave(operation.result, planner.builder.held(result, groups=wide))
 
 
+def _write_line(
+    planner: Planner,
+    operation: Operation,
+    operands: tuple[Value, ...],
+    line: HeadLine,
+    cycles: dict[str, float],
+    groups: tuple[Groups | None, Groups | None],
+    held: list[Held | None],
+) -> str:
+    """The buffer of the result, collected from all runs."""
+    builder, name = planner.builder, operation.result.name
+    shares = {stage: share / line.runs for stage, share in cycles.items()}
+    stages = [
+        _Stages(planner, operation, operands, run, shares, groups, held, f".{index}")
+        for index, run in enumerate(line.each())
+    ]
+    brought = [run.bring() for run in stages]
+    mask, moves = stages[0].mask()
+    builder.exchange(f"{name}.receive", [*(move for _, moved, _ in brought for move in moved), *moves])
+    results = [run.compute(*buffers, mask) for run, (buffers, _, _) in zip(stages, brought, strict=True)]
+    result = builder.add(name, line.collected(), "value", name)
+    builder.exchange(f"{name}.collect", [Retile(each, result) for each in results])
+    return result
+
+
 @dataclass
 class _Stages:
+    """The stages of one grid, or of one run of heads in a line.
+
+    Attributes:
+        cycles: of each kind of stage.
+        held: queries, keys and values that lie somewhere already.
+        suffix: of the names of what belongs to a run.
+    """
+
     planner: Planner
     operation: Operation
     operands: tuple[Value, ...]
-    grid: Grid
+    grid: Grid | HeadRun
     cycles: dict[str, float]
     groups: tuple[Groups | None, Groups | None]
     held: list[Held | None]
+    suffix: str = ""
 
     @property
     def name(self) -> str:
@@ -427,8 +475,16 @@ class _Stages:
 
     def write(self) -> str:
         """The buffer of the result."""
+        (query, key, value), moves, own = self.bring()
+        mask, brought = self.mask()
+        builder, name = self.planner.builder, self.name
+        builder.exchange(f"{name}.receive", moves + brought)
+        builder.exchange(f"{name}.own", own, self.cycles.get("own"))
+        return self.compute(query, key, value, mask)
+
+    def compute(self, query: str, key: str, value: str, mask: str | None) -> str:
+        """The buffer of the result, from operands where the kernels read them."""
         builder, grid, name = self.planner.builder, self.grid, self.name
-        query, key, value, mask = self._operands()
         builder.clear_padding(key)
         builder.clear_padding(value)
         transposed = value
@@ -438,21 +494,23 @@ class _Stages:
         if "sums" in self.cycles:
             self._write_ones(transposed)
         alone = grid.key_parts == 1
-        label = name if alone else f"{name}.partial"
-        output = builder.add(label, grid.output(), "value" if alone else "scratch", name)
-        state = builder.add(f"{name}.state", grid.state(), "scratch", name)
+        whole = alone and not self.suffix
+        label = f"{name}{self.suffix}" if alone else f"{name}.partial"
+        output = builder.add(label, grid.output(), "value" if whole else "scratch", name)
+        state = builder.add(f"{name}.state{self.suffix}", grid.state(), "scratch", name)
         for head in range(grid.heads):
             self._head(head, query, key, transposed, mask, output, state)
-        return self._divide(output, state) if alone else self._merge(output, state)
+        if isinstance(grid, HeadRun) or alone:
+            return self._divide(output, state)
+        return self._merge(grid, output, state)
 
-    def _operands(self) -> tuple[str, str, str, str | None]:
-        """Queries, keys, values and mask where the kernels read them, by one exchange."""
+    def bring(self) -> tuple[tuple[str, str, str], list[Move], list[Move]]:
+        """Queries, keys and values where the kernels read them; what moves for that, and is copied behind."""
         grid, builder, name = self.grid, self.planner.builder, self.name
         # Stored transposed, it is of no use to others.
         alone = self.held[2] is None and self.planner.is_used_once(self.operands[2])
         value_order = "a16t" if alone else "a16"
         wanted = [grid.query(), grid.key(), grid.value(value_order)]
-        stored = [grid.stored_query(), grid.stored(wanted[1]), grid.stored(wanted[2])]
         groups = (self.groups[0], self.groups[0], self.groups[1])
         moves: list[Move] = []
         own: list[Move] = []
@@ -462,34 +520,37 @@ class _Stages:
             if held is None:
                 operand = self.operands[index]
                 held = self.planner.lies(operand) or self.planner.place_input(
-                    operand, stored[index], groups[index]
+                    operand, self._stored(wanted[index], what), groups[index]
                 )
-            buffer, brought = builder.bring(held, wanted[index], f"{name}.{what}", name)
+            buffer, brought = builder.bring(held, wanted[index], f"{name}.{what}{self.suffix}", name)
             buffers.append(buffer)
             if grid.lone_half and what == "query":
                 brought = [Retile(held.buffer, buffer, held.column, "sent")]
                 own = [Retile(held.buffer, buffer, held.column, "kept")]
             moves += brought
-        mask = None
-        if len(self.operands) > 3:
-            mask, brought = self._mask(self.operands[3])
-            moves += brought
-        builder.exchange(f"{name}.receive", moves)
-        builder.exchange(f"{name}.own", own, self.cycles.get("own"))
-        return buffers[0], buffers[1], buffers[2], mask
+        return (buffers[0], buffers[1], buffers[2]), moves, own
 
-    def _mask(self, value: Value) -> tuple[str, list[Move]]:
+    def _stored(self, wanted: Layout, what: str) -> Layout:
+        """How an operand is stored where nobody else says."""
+        assert isinstance(self.grid, Grid), "runs of a line read what lies somewhere"
+        return self.grid.stored_query() if what == "query" else self.grid.stored(wanted)
+
+    def mask(self) -> tuple[str | None, list[Move]]:
+        """The mask where the kernels read it, if there is one, and what moves for that."""
+        if len(self.operands) <= 3:
+            return None, []
         builder, name = self.planner.builder, self.name
-        held = self.planner.matrix(value, name)
+        held = self.planner.matrix(self.operands[3], name)
         rows = builder.layout(held.buffer).row.extent
         return builder.bring(held, self.grid.mask(rows), f"{name}.mask", name)
 
     def _transpose(self, value: str) -> str:
         builder, grid = self.planner.builder, self.grid
-        transposed = builder.add(f"{self.name}.transposed", grid.value("a16t"), "scratch", self.name)
+        label = f"{self.name}.transposed{self.suffix}"
+        transposed = builder.add(label, grid.value("a16t"), "scratch", self.name)
         keys, columns = grid.key_rows().largest() // MICRO, builder.layout(value).column.largest() // MICRO
         cycles = float(cost.transpose(keys, columns))
-        builder.call(f"{self.name}.transpose", "transpose_f16", (transposed, value), cycles)
+        builder.call(f"{self.name}.transpose{self.suffix}", "transpose_f16", (transposed, value), cycles)
         return transposed
 
     def _write_ones(self, values: str) -> None:
@@ -518,10 +579,12 @@ class _Stages:
         builder, layout = self.planner.builder, self.planner.builder.layout(operand)
         scaled = operand
         if builder.plan.buffers[operand].role != "scratch":
-            scaled = builder.add(f"{self.name}.scaled", layout, "scratch", self.name)
+            scaled = builder.add(f"{self.name}.scaled{self.suffix}", layout, "scratch", self.name)
         words = int(layout.bytes.max()) // 8
         cycles = float(cost.kernel("scale_f16", words=words))
-        builder.call(f"{self.name}.scale", "scale_f16", (scaled, operand), cycles, {"factor": scale})
+        builder.call(
+            f"{self.name}.scale{self.suffix}", "scale_f16", (scaled, operand), cycles, {"factor": scale}
+        )
         return scaled
 
     def _head(
@@ -537,7 +600,7 @@ class _Stages:
         """Scores, softmax and the product with the values for one head of every tile."""
         builder, grid, name = self.planner.builder, self.grid, self.name
         problem = grid.problem
-        suffix = f".{head}" if grid.heads > 1 else ""
+        suffix = f".{head}" if grid.heads > 1 else self.suffix
         narrow = (head * problem.width, problem.width)
         wide = (head * problem.value_width, problem.value_width)
         scores = builder.add(f"{name}.scores{suffix}", grid.scores(), "scratch", name)
@@ -579,7 +642,7 @@ class _Stages:
         for head in range(grid.heads):
             wide = (head * width, width)
             self.planner.builder.call(
-                f"{self.name}.divide{f'.{head}' if grid.heads > 1 else ''}",
+                f"{self.name}.divide{f'.{head}' if grid.heads > 1 else self.suffix}",
                 "scale_rows_f16",
                 (output, output, state),
                 self.cycles["merge"] / grid.heads,
@@ -587,13 +650,13 @@ class _Stages:
             )
         return output
 
-    def _merge(self, output: str, state: str) -> str:
+    def _merge(self, grid: Grid, output: str, state: str) -> str:
         """The buffer of the merged result.
 
         With one head per tile the root's own part is read where it was computed; with several it comes with
         the others'.
         """
-        builder, grid, name = self.planner.builder, self.grid, self.name
+        builder, name = self.planner.builder, self.name
         parts, several = grid.key_parts, grid.heads > 1
         result = builder.add(name, grid.output(grid.pieces), "value", name)
         slots = parts if several else parts - 1

@@ -16,10 +16,11 @@ class Describable(Protocol):
 
 
 G = TypeVar("G", bound=Describable)
+G_co = TypeVar("G_co", bound=Describable, covariant=True)
 
 
 @dataclass(frozen=True)
-class Judged(Generic[G]):
+class Judged(Generic[G_co]):
     """A grid, its cycles by stage from the traffic it really causes, its bytes on the fullest tile.
 
     Attributes:
@@ -27,7 +28,7 @@ class Judged(Generic[G]):
         ahead: cycles that what follows is expected to take with the result where this grid leaves it.
     """
 
-    grid: G
+    grid: G_co
     cycles: dict[str, float]
     bytes: int
     kept: int = 0

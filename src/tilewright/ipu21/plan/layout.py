@@ -141,6 +141,51 @@ class Level:
 
 
 @dataclass(frozen=True)
+class Line:
+    """Blocks of columns one under another, `rows` rows each, in one line that is dealt to groups of tiles.
+    What a tile gets may begin and end within a block, so that no rectangle is all of it: a cut by a line
+    gives of its blocks the one whose number leaves `residue` when divided by `runs`. With as many runs as a
+    tile can have blocks, that is each block once, and a block is in the same run on all of its tiles.
+
+    Attributes:
+        cuts: where on the line what each tile of a group gets begins, and the end of the line.
+        across: the axis is that of the columns, in blocks; otherwise that of the rows of a block.
+    """
+
+    blocks: int
+    rows: int
+    cuts: tuple[int, ...]
+    runs: int = 1
+    residue: int = 0
+    across: bool = False
+
+    def dealt(self, tiles: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What each tile gets of this axis: the first, and how many; none where it has no such block."""
+        first, stop = self._bounds(tiles)
+        block = first // self.rows
+        block = block + (self.residue - block) % self.runs
+        begin = np.maximum(first, block * self.rows)
+        rows = np.maximum(np.minimum(stop, (block + 1) * self.rows) - begin, 0)
+        if self.across:
+            return np.minimum(block, self.blocks - 1), (rows > 0).astype(np.int64)
+        return np.where(rows > 0, begin - block * self.rows, 0), rows
+
+    @property
+    def parts(self) -> int:
+        """Tiles of a group."""
+        return len(self.cuts) - 1
+
+    def most_blocks(self) -> int:
+        """Blocks of the tile that has most."""
+        first, stop = self._bounds(np.arange(self.parts))
+        return int((ceil_div(stop, self.rows) - first // self.rows).max())
+
+    def _bounds(self, tiles: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        part, cuts = tiles % self.parts, np.array(self.cuts)
+        return cuts[part], cuts[part + 1]
+
+
+@dataclass(frozen=True)
 class Axis:
     """An axis of `extent` elements in blocks of `block`, cut by nested levels.
 
@@ -148,12 +193,14 @@ class Axis:
 
     Attributes:
         segments: cuts the axis into equal segments first, whatever the block; their number divides `extent`.
+        line: cuts the axis instead of `levels`; the other axis has to be cut by the same.
     """
 
     extent: int
     block: int = 1
     levels: tuple[Level, ...] = ()
     segments: Level | None = None
+    line: Line | None = None
 
     def __post_init__(self) -> None:
         # A cut into one part is none; without it, equal layouts compare equal.
@@ -167,6 +214,8 @@ class Axis:
     def parts(self) -> int:
         """Number of parts over all levels and segments."""
         count = self.segments.parts if self.segments else 1
+        if self.line is not None:
+            count *= self.line.parts
         for level in self.levels:
             count *= level.parts
         return count
@@ -180,13 +229,7 @@ class Axis:
         j*(b div p) + min(j, b mod p) and the first b mod p shares get one more; a part of a level is one or
         several consecutive shares (`Level.shares_of`).
         """
-        start = np.zeros(len(tiles), dtype=np.int64)
-        length = np.full(len(tiles), ceil_div(self.segment, self.block), dtype=np.int64)
-        for level in self.levels:
-            j, stop = level.shares_of(level.part_of(tiles))
-            short, long = np.divmod(length, level.shares)
-            begin = j * short + np.minimum(j, long)
-            start, length = start + begin, stop * short + np.minimum(stop, long) - begin
+        start, length = self._dealt(tiles)
         begin = start * self.block
         end = np.minimum(begin + length * self.block, self.segment)
         logical = np.maximum(end - begin, 0)
@@ -196,6 +239,19 @@ class Axis:
             begin = begin + np.minimum(segment, self.segments.parts - 1) * self.segment
         return begin, logical, np.where(logical > 0, length * self.block, 0)
 
+    def _dealt(self, tiles: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """First block of a segment, and number of blocks, for each tile."""
+        if self.line is not None:
+            return self.line.dealt(tiles)
+        start = np.zeros(len(tiles), dtype=np.int64)
+        length = np.full(len(tiles), ceil_div(self.segment, self.block), dtype=np.int64)
+        for level in self.levels:
+            j, stop = level.shares_of(level.part_of(tiles))
+            short, long = np.divmod(length, level.shares)
+            begin = j * short + np.minimum(j, long)
+            start, length = start + begin, stop * short + np.minimum(stop, long) - begin
+        return start, length
+
     @property
     def segment(self) -> int:
         """Elements of one segment."""
@@ -203,6 +259,8 @@ class Axis:
 
     def largest(self) -> int:
         """Allocated length of the largest part, in elements."""
+        if self.line is not None:
+            return int(self.line.dealt(np.arange(self.line.parts))[1].max()) * self.block
         blocks = ceil_div(self.segment, self.block)
         for level in self.levels:
             blocks = level.largest(blocks)
@@ -210,6 +268,8 @@ class Axis:
 
     def smallest(self) -> int:
         """Blocks of the smallest part; 0 if some part is empty."""
+        if self.line is not None:
+            return int(self.line.dealt(np.arange(self.line.parts))[1].min())
         blocks = ceil_div(self.segment, self.block)
         for level in self.levels:
             blocks = level.smallest(blocks)
@@ -271,6 +331,8 @@ class Layout:
     @property
     def complete(self) -> bool:
         """True if somebody holds every element: there are no windows and no turns."""
+        if self.row.line is not None or self.column.line is not None:
+            return False
         cuts = (*self.row.levels, *self.column.levels, self.row.segments, self.column.segments)
         return all(cut is None or (cut.index is None and cut.first is None) for cut in cuts)
 
@@ -291,8 +353,10 @@ class Layout:
         """One line for reports: order, view, cuts."""
         cuts = []
         for name, axis in (("rows", self.row), ("columns", self.column)):
-            cut = [axis.segments, *axis.levels] if axis.segments else axis.levels
-            levels = " x ".join(str(level.parts) for level in cut)
+            cut = [str(level.parts) for level in ([axis.segments] if axis.segments else []) + [*axis.levels]]
+            if axis.line is not None:
+                cut.append(f"a line of {axis.line.parts}")
+            levels = " x ".join(cut)
             cuts.append(f"{name} {axis.extent}" + (f" / {levels}" if levels else ""))
         return f"{self.order} [{', '.join(cuts)}] on {self.tiles} tiles"
 

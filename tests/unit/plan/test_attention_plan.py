@@ -177,11 +177,25 @@ def test_queries_are_stored_for_lone_tiles_where_that_is_faster_and_possible() -
     assert grids[0].grid.lone_half and "half of the queries stored on lone tiles" in grids[0].grid.describe()
     same = [one for one in grids if replace(one.grid, lone_half=True) == grids[0].grid]
     assert len(same) == 2 and same[1].total > same[0].total
+    assert all(attention._has_lone(one.grid) for one in grids if one.grid.lone_half)
     # Not where queries lie somewhere already.
     placed = Source(spread(256, 48, 10), 0, 48)
     assert not any(
         one.grid.lone_half for one in attention.choose(problem, Sources(placed, None, None), 10, FREE)
     )
+
+
+def test_what_is_known_of_lone_tiles_before_they_are_judged() -> None:
+    # Half of the queries take no time; where all tiles have as many keys, copies of them do.
+    saved = cost.SCHEDULE_LENGTH * (256 * 32 // 4)
+    assert attention._closed_form(LONE, FREE) - attention._closed_form(
+        replace(LONE, lone_half=True), FREE
+    ) == pytest.approx(saved)
+    even = replace(LONE, problem=replace(LONE.problem, keys=160))
+    copies = cost.copies(Load(0, 0, 2, 256 * 2))
+    assert attention._closed_form(even, FREE) - attention._closed_form(
+        replace(even, lone_half=True), FREE
+    ) == pytest.approx(saved - copies)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tilewright.compiler.pipeline import plan_only
 from tilewright.ipu21.plan import attention, head_line
 from tilewright.ipu21.plan.attention import Problem, Sources
 from tilewright.ipu21.plan.head_line import HeadLine, judge_line, line_of
-from tilewright.ipu21.plan.layout import Line
+from tilewright.ipu21.plan.layout import Line, Source, spread
 from tilewright.ipu21.plan.price import FREE
 
 pytestmark = pytest.mark.unit
@@ -77,6 +77,27 @@ def test_every_stage_is_weighed() -> None:
     for tile in np.flatnonzero((rows > 0).all(axis=0)):
         held = sum(int(n) * (32 + 128 + 64) + 128 * (32 + 64) for n in rows[:, tile])
         assert judged.bytes >= 2 * held
+
+
+def test_keys_are_held_whole_and_padded() -> None:
+    problem = Problem(1, 2, 6, 20, 16, 16)
+    judged = judge_line(HeadLine(problem, Line(2, 6, (0, 6, 12))), Sources(None, None, None))
+    assert judged.bytes == 2 * (6 * 16 + 32 * (16 + 32) + 6 * (32 + 32))
+
+
+def test_operands_come_from_where_they_lie() -> None:
+    problem = Problem(2, 2, 6, 20, 16, 16)
+    line = HeadLine(problem, Line(2, 6, (0, 6, 12)))
+    unknown = judge_line(line, Sources(None, None, None)).cycles["receive"]
+    rows, columns = 2 * 20, 2 * 16
+    (run,) = line.each()
+    keys, queries = (Source(layout, 0, columns) for layout in (run.key(), run.query()))
+    # Only values move.
+    values = Source(spread(rows, columns, 10), 0, columns)
+    less = judge_line(line, Sources(queries, keys, values)).cycles["receive"]
+    assert less < unknown
+    from_one = Source(spread(rows, columns, 1), 0, columns)
+    assert judge_line(line, Sources(queries, keys, from_one)).cycles["receive"] > less
 
 
 def test_a_line_is_chosen_where_blocks_leave_tiles_idle() -> None:

@@ -116,7 +116,7 @@ class HeadLine:
 def line_of(problem: Problem, tiles: int) -> HeadLine | None:
     """The line, dealt so that the tile with most to do has as little as possible; None with one head, or
     where sequences have less than two tiles each."""
-    parts = min(tiles // problem.batch, problem.heads * problem.queries)
+    parts = tiles // problem.batch
     if problem.heads == 1 or parts < 2:
         return None
     rows = np.arange(problem.queries + 1)

@@ -321,6 +321,12 @@ def load_of(traffic: Sequence[Traffic], tiles: int) -> Load:
     """Words, fragments and copies at the busiest tiles of a phase with these moves over `tiles` tiles."""
     totals = np.zeros((5, tiles), dtype=np.int64)
     for move in traffic:
+        for name, on in (
+            ("receiver", move.tiles),
+            ("sender", move.fragments["source"]),
+            ("copier", move.copies["tile"]),
+        ):
+            assert on.max(initial=-1) < tiles, f"a {name} is not among {tiles} tiles"
         add_load(_rows(move.fragments), move.tiles, _rows(move.copies), totals)
     received, sent, pieces, copies, copied = totals
     busiest = int(np.argmax(copied)) if tiles else 0

@@ -15,7 +15,8 @@ from tilewright.errors import PlacementError
 from tilewright.graph import Graph
 from tilewright.ipu21 import fit
 from tilewright.ipu21.fit import Fitted
-from tilewright.ipu21.kernels import KERNELS
+from tilewright.ipu21.kernels import KERNELS, STRAIGHT
+from tilewright.ipu21.kernels.gemm_tables import straight_of
 from tilewright.ipu21.lower.calls import Call
 from tilewright.ipu21.machine.memory import ELEMENT_BYTES
 from tilewright.ipu21.plan.price import Price, Prices
@@ -124,3 +125,24 @@ def test_known_prices_are_taken_if_they_still_fit() -> None:
     assert fit.fit(graph, 4, (ELEMENT_BYTES,), Numerics(), known=known).prices is known
     large = two_products(1024, 256, 10)
     assert fit.fit(large, 16, (ELEMENT_BYTES,), Numerics(), known=Prices()).prices != Prices()
+
+
+def test_products_get_straight_panels_for_the_rows_of_their_busiest_tile() -> None:
+    made = fit.fit(two_products(300, 64, 1), 2, (ELEMENT_BYTES,), Numerics())
+    calls = [item for item in made.work.work if isinstance(item, Call) and item.kernel.startswith("gemm")]
+    wanted = {straight_of(int(call.scalars["rows"].max())) for call in calls}
+    assert wanted and None not in wanted
+    assert {name for name in made.runtime.active.symbols if name in STRAIGHT} == wanted
+
+
+def test_products_of_two_inner_groups_ask_for_no_straight_panel() -> None:
+    call = SimpleNamespace(
+        kernel="gemm_f16",
+        active=np.array([True, True, False]),
+        scalars={"inner": np.array([2, 3, 3]), "rows": np.array([60, 50, 70])},
+    )
+    assert fit._straight(call) == "gemm_f16_near_9"
+    call.scalars["inner"] = np.array([2, 2, 3])
+    assert fit._straight(call) is None
+    call.scalars["inner"], call.kernel = np.array([3, 3, 3]), "root_f16"
+    assert fit._straight(call) is None

@@ -2,7 +2,7 @@
 
 The messages of a gang go back to back to all its members, senders sorted along the spine, because a change of
 sender costs every receiver the difference of the two routes, and that is small between neighbours. Every gang
-is a queue; `placement.choose` takes a later message where the first would wait. Queues without a common tile
+is a queue; `choosing.choose` takes a later message where the first would wait. Queues without a common tile
 go side by side, the others in layers.
 
 Where every member sends, one of them would always be idle: the sender, which does not want its own message.

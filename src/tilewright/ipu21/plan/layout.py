@@ -167,7 +167,7 @@ class Line:
         begin = np.maximum(first, block * self.rows)
         rows = np.maximum(np.minimum(stop, (block + 1) * self.rows) - begin, 0)
         if self.across:
-            return np.minimum(block, self.blocks - 1), (rows > 0).astype(np.int64)
+            return block, (rows > 0).astype(np.int64)
         return np.where(rows > 0, begin - block * self.rows, 0), rows
 
     @property
@@ -331,7 +331,7 @@ class Layout:
     @property
     def complete(self) -> bool:
         """True if somebody holds every element: there are no windows and no turns."""
-        if self.row.line is not None or self.column.line is not None:
+        if self.row.line is not None:
             return False
         cuts = (*self.row.levels, *self.column.levels, self.row.segments, self.column.segments)
         return all(cut is None or (cut.index is None and cut.first is None) for cut in cuts)

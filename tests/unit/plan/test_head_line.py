@@ -129,7 +129,8 @@ def test_runs_come_by_one_exchange_and_are_collected_by_one(monkeypatch: pytest.
         x=tw.TensorType((2, 20, 48)),
         m=tw.TensorType((2, 20)),
     )
-    names = [step.name for step in plan_only(graph, tiles=10).work.plan.steps]
+    plan = plan_only(graph, tiles=10).work.plan
+    names = [step.name for step in plan.steps]
     assert [name for name in names if "receive" in name or "collect" in name] == [
         "attention_0.receive",
         "attention_0.collect",
@@ -139,3 +140,5 @@ def test_runs_come_by_one_exchange_and_are_collected_by_one(monkeypatch: pytest.
             f"attention_0.{stage}.0",
             f"attention_0.{stage}.1",
         ]
+    roles = {name: buffer.role for name, buffer in plan.buffers.items()}
+    assert [roles[f"attention_0{run}"] for run in ("", ".0", ".1")] == ["value", "scratch", "scratch"]

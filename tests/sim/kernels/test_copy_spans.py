@@ -126,6 +126,10 @@ def test_workers_share_all_words_evenly(sizes: list[int]) -> None:
     assert max(sum(span[0] for span in own) for own in workers) == -(-sum(sizes) // 6)
 
 
+def test_a_part_of_one_span_is_one_span() -> None:
+    assert expected(1, 13) == expected(1, 18) < expected(1, 19)
+
+
 @pytest.mark.parametrize(("count", "words"), [(1, 72), (2, 28), (3, 24), (4, 92), (6, 4)])
 def test_what_plans_expect_is_near(count: int, words: int) -> None:
     exact = cycles(shared_out(spans_of([words] * count)))

@@ -9,7 +9,7 @@ from functools import partial
 from ..machine.timing import WORKER_SLOTS
 from . import gemm_few as few
 from .gemm_few import FewPanel, Opening, few_lines, opening_lines
-from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, NEAR_ROWS, ZERO
+from .gemm_frame import ADD, CHUNK_ROWS, NEAR_ROWS, ZERO
 from .gemm_short import ShortPanel, short_lines, short_start_lines
 from .gemm_stream import SHORTEST, STRAIGHT, UNROLLED, Panel, panel_lines
 from .text import routine, section, worker
@@ -56,7 +56,7 @@ def straight_of(rows: int) -> str | None:
     """
     last = rows - max(rows - 1, 0) // CHUNK_ROWS * CHUNK_ROWS
     panel = Panel(near=rows <= NEAR_ROWS, rows=-(-last // WORKER_SLOTS))
-    wanted = last > FEW_ROWS and panel.rows in STRAIGHT and not (panel.near and panel.rows in UNROLLED)
+    wanted = panel.rows in STRAIGHT and not (panel.near and panel.rows in UNROLLED)
     return _straight_name(panel) if wanted else None
 
 

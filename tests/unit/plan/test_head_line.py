@@ -142,3 +142,9 @@ def test_runs_come_by_one_exchange_and_are_collected_by_one(monkeypatch: pytest.
         ]
     roles = {name: buffer.role for name, buffer in plan.buffers.items()}
     assert [roles[f"attention_0{run}"] for run in ("", ".0", ".1")] == ["value", "scratch", "scratch"]
+
+
+def test_partial_results_of_key_blocks_are_no_values() -> None:
+    graph = tw.trace(lambda x: {"y": tw.ops.attention(x, x, x, heads=2)}, x=tw.TensorType((144, 48)))
+    buffers = plan_only(graph, tiles=10).work.plan.buffers
+    assert (buffers["attention_0.partial"].role, buffers["attention_0"].role) == ("scratch", "value")

@@ -131,6 +131,7 @@ def plan_for_ipu21(
 ) -> Fitted:
     """The plan that `compile_for_ipu21` starts from, with addresses."""
     _check_tiles(tiles)
+    prepare(progress)
     (progress or (lambda _: None))("plan and place")
     return fit(graph, tiles, (ELEMENT_BYTES,), numerics)
 

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import platform
-import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cached_property
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -25,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..user_cache import cache_area
-from .objects import Loaded, binding, keep, kept
+from .objects import Loaded, facts, keep, kept
 
 ARRAYS = {
     "v": (np.dtype(np.int64), 1),
@@ -67,7 +64,7 @@ class Loop:
 
         Raises TypeError for a global that is neither an integer nor a loop: nobody would notice its change.
         """
-        parts: list[object] = [_facts(), self.result, self.arguments, _code(self.function.__code__)]
+        parts: list[object] = [facts(), self.result, self.arguments, _code(self.function.__code__)]
         for name, value in self.globals().items():
             if isinstance(value, Loop):
                 parts.append((name, value.digest))
@@ -84,8 +81,7 @@ class Loop:
 
     def is_made(self) -> bool:
         """Whether a call would begin at once."""
-        path = self._path()
-        return "_native" in self.__dict__ or (path is not None and path.exists())
+        return "_native" in self.__dict__ or ((path := self._path()) is not None and path.exists())
 
     def make(self) -> None:
         """Be ready for calls."""
@@ -154,14 +150,6 @@ def missing() -> list[Loop]:
     """Loops for Python (no other loop calls them) that would have to be made first."""
     called = {id(value) for loop in _LOOPS for value in loop.globals().values() if isinstance(value, Loop)}
     return [loop for loop in _LOOPS if id(loop) not in called and not loop.is_made()]
-
-
-@lru_cache(maxsize=1)
-def _facts() -> tuple[str, ...]:
-    """What native code depends on beside its source."""
-    llvm = binding()
-    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    return version("numba"), version("llvmlite"), sys.version, platform.machine(), *cpu
 
 
 def _names(code: CodeType) -> set[str]:

@@ -6,9 +6,12 @@ LLVM ends the process over a damaged object, so what is kept begins with a diges
 from __future__ import annotations
 
 import hashlib
+import platform
+import sys
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,14 @@ def binding() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm
+
+
+@lru_cache(maxsize=1)
+def facts() -> tuple[str, ...]:
+    """What native code depends on beside its source: tools and CPU."""
+    llvm = binding()
+    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return version("numba"), version("llvmlite"), sys.version, platform.machine(), *cpu
 
 
 def target_machine_for_jit() -> Any:

@@ -8,7 +8,21 @@ from ...native.loops import compiled
 from .earliest import receiver_at, sender_at
 from .entering import receive, send
 from .heap import pop, push
-from .tables import CONTROL, FIRST, ITEMS, NEVER, ROUTE, SOURCE, TILE, WIDE, Ints, Table, Windows
+from .tables import (
+    CONTROL,
+    FIRST,
+    ITEMS,
+    NEVER,
+    ROUTE,
+    SOURCE,
+    TILE,
+    WIDE,
+    Asked,
+    Ints,
+    Placed,
+    Table,
+    Windows,
+)
 
 _PATIENCE = 32
 """Events later than would be possible at best within which a candidate's place is sought first."""
@@ -160,13 +174,8 @@ def choose(
     queues: Ints,
     layers: Ints,
     order: Ints,
-    messages: Table,
-    receivers: Table,
-    tiles: Table,
-    sends: Windows,
-    send_masks: Ints,
-    windows: Windows,
-    masks: Ints,
+    asked: Asked,
+    placed: Placed,
     leaves: Ints,
     looks: Ints,
 ) -> int:
@@ -175,12 +184,11 @@ def choose(
     sender has most left to send.
 
     `order` lists messages queue by queue (it is used up), `queues` where each queue begins in it and one
-    more, `layers` has the layer of each. The tables are as for `place`. `leaves` is filled with the sender
+    more, `layers` has the layer of each. `leaves` is filled with the sender
     event at which each receiver's items leave; `looks`, one number, becomes how often a receiver was asked
     when it could take a message. Returns the latest row end, or NEVER if that is not before `known` or takes
     `most` looks.
     """
-    room = np.zeros((3, len(tiles) - 1), np.int64), queues.copy(), np.zeros((4, choice), np.int64)
-    lists, heap = (sends, send_masks, windows, masks), np.empty(len(queues), np.int64)
-    bounds, tables = (choice, known, most), (messages, receivers, tiles)
-    return int(_choose(*bounds, queues, layers, order, *tables, *lists, leaves, looks, *room, heap))
+    by_tile, near = np.zeros((3, len(asked.tiles) - 1), np.int64), np.zeros((4, choice), np.int64)
+    room = by_tile, queues.copy(), near, np.empty(len(queues), np.int64)
+    return int(_choose(choice, known, most, queues, layers, order, *asked, *placed, leaves, looks, *room))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..machine import topology
 from . import routes
@@ -20,7 +19,7 @@ from .orders import candidates
 from .pairing import early
 from .placement import place
 from .sweeping import sweep
-from .tables import EARLY, KIND, NEVER, ODD, STEADY, WIDE
+from .tables import EARLY, KIND, NEVER, ODD, STEADY, WIDE, Asked, room_for
 from .transfers import TILE_IDS
 
 _ENOUGH = ((600_000, 1e9), (400_000, 1.10), (200_000, 1.05), (0, 1.02))
@@ -130,20 +129,6 @@ def _hopeful(placements: Iterator[Placement], known: int, bound: int) -> Iterato
             return
 
 
-def _lists(tiles: Ints) -> tuple[NDArray[np.int32], Ints, NDArray[np.int32], Ints]:
-    """Room for the sends and windows of all tiles, each with element masks.
-
-    NumPy asks for large pages, which compiled loops would not; large phases take half as long for that.
-    """
-    sends, windows = int(tiles[-1, 0]), int(tiles[-1, 2])
-    return (
-        np.empty((sends, 3), np.int32),
-        np.empty(sends, np.int64),
-        np.empty((windows, 3), np.int32),
-        np.empty(windows, np.int64),
-    )
-
-
 def element_unions(messages: Messages) -> tuple[Ints, Ints]:
     """Per tile: masks of the elements that its sends read and its receives write."""
     read = np.zeros(TILE_IDS, dtype=np.int64)
@@ -249,8 +234,8 @@ class _Tables:
             awaited = place_of[chained.receiver[slices(chained.offsets[order], count)]]
         placed = np.zeros(len(index), dtype=np.int64)
         tiles = self._tiles_with(parts)
-        lists = _lists(tiles)
-        horizon = place(parts[order], columns, receivers, tiles, offsets, awaited, *lists, placed)
+        asked = Asked(columns, receivers, tiles)
+        horizon = place(parts[order], asked, offsets, awaited, room_for(tiles), placed)
         leaves = np.empty_like(placed)
         leaves[index] = placed
         return leaves, horizon, len(leaves)
@@ -262,14 +247,12 @@ class _Tables:
             ways: each part is driven one way.
             known: length from which on the placement is given up.
         """
-        columns, receivers, tiles = self._tables_of(parted, ways)
-        placed, looks = np.zeros(len(receivers), dtype=np.int64), np.zeros(1, dtype=np.int64)
-        most = _MOST_LOOKS * len(receivers) if known < NEVER else NEVER
-        bounds = (_at(_CHOICES, len(receivers)), known, most)
+        asked = self._tables_of(parted, ways)
+        count = len(asked.receivers)
+        placed, looks = np.zeros(count, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        bounds = (_at(_CHOICES, count), known, _MOST_LOOKS * count if known < NEVER else NEVER)
         queues = (parted.queues, parted.layers, np.arange(len(parted.message)))
-        tables = (columns, receivers, tiles)
-        arguments = (*bounds, *queues, *tables, *_lists(tiles), placed, looks)
-        horizon = choose(*arguments)
+        horizon = choose(*bounds, *queues, asked, room_for(asked.tiles), placed, looks)
         leaves = np.empty_like(placed)
         leaves[parted.receiver] = placed
         return leaves, horizon, int(looks[0]) // _LOOKS
@@ -281,47 +264,38 @@ class _Tables:
             ways: each part is driven one way.
         """
         parted = parted.by_turns()
-        columns, receivers, tiles = self._tables_of(parted, ways)
-        whole, nothing = np.ones(len(parted.message), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
-        placed = np.zeros(len(receivers), dtype=np.int64)
-        horizon = place(whole, columns, receivers, tiles, nothing, nothing[:0], *_lists(tiles), placed)
+        asked = self._tables_of(parted, ways)
+        whole = np.ones(len(parted.message), dtype=np.int64)
+        nothing = np.zeros(len(asked.messages), dtype=np.int64)
+        placed = np.zeros(len(asked.receivers), dtype=np.int64)
+        horizon = place(whole, asked, nothing, nothing[:0], room_for(asked.tiles), placed)
         leaves = np.empty_like(placed)
         leaves[parted.receiver] = placed
         return leaves, horizon, len(leaves)
 
-    def _tables_of(self, parted: Parts, ways: bool) -> tuple[Ints, Ints, Ints]:
-        """Messages, receivers and tiles of parts of messages, in their order. With `ways`, all windows of a
-        tile can begin at even events, or all at odd ones."""
+    def _tables_of(self, parted: Parts, ways: bool) -> Asked:
+        """Parts of messages, in their order. With `ways`, all windows of a tile can begin at even events, or
+        all at odd ones."""
         message, receiver = parted.message, parted.receiver
         columns = np.concatenate([self.columns[message], np.zeros((1, 6), dtype=np.int64)])
         columns[:, 5] = parted.offsets
         receivers = self.receivers[receiver]
         if ways:
             receivers[:, KIND] |= self.steady[receiver]
-        return columns, receivers, self._tiles_with(np.bincount(message, minlength=len(self.count)))
+        tiles = self._tiles_with(np.bincount(message, minlength=len(self.count)))
+        return Asked(columns, receivers, tiles)
 
     def _sweeps(self) -> Iterator[Placement]:
         messages, bound = self.messages, self.bound
         columns, receivers, _ = self._ordered(np.arange(len(messages.source)))
         tiles = self._tiles_with(self.count)
-        lists = _lists(tiles)
+        room = room_for(tiles)
         owner, by_tile = messages.owner, np.argsort(messages.tile, kind="stable")
         grid = [(limit, patience, ease) for limit in _LIMITS for ease in _EASE for patience in _PATIENCE]
         for attempt in range(_SWEEPS):
             limit, patience, ease = grid[attempt % len(grid)]
-            salt = attempt // len(grid)
+            ways = int(limit * bound), int(patience * bound), ease, attempt // len(grid)
             leaves = np.full(len(owner), -1, dtype=np.int64)
-            horizon = sweep(
-                int(limit * bound),
-                int(patience * bound),
-                ease,
-                salt,
-                owner,
-                by_tile.copy(),
-                columns,
-                receivers,
-                tiles.copy(),
-                *lists,
-                leaves,
-            )
+            asked = Asked(columns, receivers, tiles.copy())
+            horizon = sweep(*ways, owner, by_tile.copy(), asked, room, leaves)
             yield leaves, horizon, len(leaves)

@@ -157,15 +157,18 @@ def cut(spans: Spans) -> Messages:
     part = np.arange(len(whole)) - cumulative(pieces)[whole]
     begin = items[whole] * part // pieces[whole]
     size = items[whole] * (part + 1) // pieces[whole] - begin
-    step = np.where(spans.wide[whole], 8, 4)
+    return as_messages(pieces_of(spans, whole, begin, size))
+
+
+def pieces_of(spans: Spans, whole: Ints, begin: Ints, items: Ints) -> Spans:
+    """Pieces of spans: of which span each is, its first item there, and its items."""
+    step: Ints = np.where(spans.wide[whole], 8, 4)
     result = spans.chosen(whole)
-    return as_messages(
-        replace(
-            result,
-            address=result.address + step * begin,
-            words=size * (step // 4),
-            target=result.target + (step * begin)[result.owner],
-        )
+    return replace(
+        result,
+        address=result.address + step * begin,
+        words=items * (step // 4),
+        target=result.target + (step * begin)[result.owner],
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...native.loops import compiled
 from .earliest import receiver_at, sender_at
 from .entering import receive, send
-from .tables import CONTROL, FIRST, ITEMS, WIDE, Ints, Table, Windows
+from .tables import CONTROL, FIRST, ITEMS, WIDE, Asked, Ints, Placed, Table, Windows
 
 
 def _rank_python(values: Ints, count: int, rank: int, low: int) -> int:
@@ -110,27 +110,19 @@ _place = compiled(_place_python, "i", "vmmmvvsvsvvvvv")
 
 def place(
     parts: Ints,
-    messages: Table,
-    receivers: Table,
-    tiles: Table,
+    asked: Asked,
     wait_offsets: Ints,
     waits: Ints,
-    sends: Windows,
-    send_masks: Ints,
-    windows: Windows,
-    masks: Ints,
+    placed: Placed,
     leaves: Ints,
 ) -> int:
     """Place messages greedily, in their order.
 
     `parts` tells into how many sends each may be divided, each to the receivers that are ready for it; the
-    tables have the columns above, messages and tiles one row more that ends the last slices (the slices of
-    sends have room for all parts and lent lanes); sends and windows, and the masks of each, need no contents.
-    A message leaves after the receivers `waits` in its slice of `wait_offsets` have stored what they get
-    (their messages come before it). `leaves` is filled with the sender event at which each receiver's items
-    leave. Returns the latest row end.
+    slices of sends have room for all parts and lent lanes. A message leaves after the receivers `waits` in
+    its slice of `wait_offsets` have stored what they get (their messages come before it). `leaves` is filled
+    with the sender event at which each receiver's items leave. Returns the latest row end.
     """
-    most = int(np.diff(messages[:, FIRST]).max(initial=0))
-    room = np.empty(most, np.int64), np.empty(most, np.int64), np.zeros(len(receivers), np.int64)
-    lists = sends, send_masks, windows, masks
-    return int(_place(parts, messages, receivers, tiles, wait_offsets, waits, *lists, leaves, *room))
+    most = int(np.diff(asked.messages[:, FIRST]).max(initial=0))
+    room = np.empty(most, np.int64), np.empty(most, np.int64), np.zeros(len(asked.receivers), np.int64)
+    return int(_place(parts, *asked, wait_offsets, waits, *placed, leaves, *room))

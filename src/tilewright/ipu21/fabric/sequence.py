@@ -347,33 +347,20 @@ def _sequence_rows_python(
     return -1, 0, 0
 
 
-_sequence_rows = compiled(_sequence_rows_python, "3", "mvmvvmv")
+sequence_rows = compiled(_sequence_rows_python, "3", "mvmvvmv")
+"""Operations of many rows.
 
+Args:
+    sends: [n, 4] (event, words, byte address, control), int64, sorted by event within each row's slice.
+    controls: [m, 4] (event, kind of ROW_ITEM, value, items), likewise; `items` negative if of 64 bits.
+    send_offsets, control_offsets: [rows + 1] bounds of the slices.
+    ends: event at which each row ends.
+    ops: [*, OPERATION_COLUMNS], to be filled; large enough (see `operation_bound`).
+    op_offsets: [rows + 1], to be filled.
 
-def sequence_rows(
-    sends: NDArray[np.int64],
-    send_offsets: NDArray[np.int64],
-    controls: NDArray[np.int64],
-    control_offsets: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    ops: NDArray[np.int64],
-    op_offsets: NDArray[np.int64],
-) -> tuple[int, int, int]:
-    """Operations of many rows.
-
-    Args:
-        sends: [n, 4] (event, words, byte address, control), int64, sorted by event within each row's slice.
-        controls: [m, 4] (event, kind of ROW_ITEM, value, items), likewise; `items` negative if of 64 bits.
-        send_offsets, control_offsets: [rows + 1] bounds of the slices.
-        ends: event at which each row ends.
-        ops: [*, OPERATION_COLUMNS], to be filled; large enough (see `operation_bound`).
-        op_offsets: [rows + 1], to be filled.
-
-    Returns:
-        (row, fault, event) of the first fault, or (-1, 0, 0).
-    """
-    row, fault, event = _sequence_rows(sends, send_offsets, controls, control_offsets, ends, ops, op_offsets)
-    return row, fault, event
+Returns:
+    (row, fault, event) of the first fault, or (-1, 0, 0).
+"""
 
 
 def operation_bound(sends: NDArray[np.int64], controls: NDArray[np.int64], ends: NDArray[np.int64]) -> int:

@@ -8,7 +8,22 @@ from ...native.loops import compiled
 from .earliest import receiver_at, sender_at
 from .entering import receive, send
 from .heap import pop, push
-from .tables import CONTROL, FIRST, ITEMS, OWN, ROUTE, SOURCE, TILE, WIDE, WINDOWS, Ints, Table, Windows
+from .tables import (
+    CONTROL,
+    FIRST,
+    ITEMS,
+    OWN,
+    ROUTE,
+    SOURCE,
+    TILE,
+    WIDE,
+    WINDOWS,
+    Asked,
+    Ints,
+    Placed,
+    Table,
+    Windows,
+)
 
 _CHOICE = 64
 """Messages among which a receiver chooses."""
@@ -147,13 +162,8 @@ def sweep(
     salt: int,
     owner: Ints,
     inbox: Ints,
-    messages: Table,
-    receivers: Table,
-    tiles: Table,
-    sends: Windows,
-    send_masks: Ints,
-    windows: Windows,
-    masks: Ints,
+    asked: Asked,
+    placed: Placed,
     leaves: Ints,
 ) -> int:
     """Place messages by the clock: the receiver that cannot wait longer chooses the message it can begin
@@ -162,11 +172,10 @@ def sweep(
     `limit` is the length aimed at, and `patience` how much earlier than its last chance a receiver begins to
     choose; `ease` is the percentage of its spare time that a receiver may lose at once by joining; `salt`, if
     not 0, makes receivers choose among equals by chance. `owner` is the message of each receiver, `inbox`
-    lists the receivers tile by tile (both are used up); the tables are as for `place`, with room for one send
-    per receiver; `leaves` must hold -1. Returns the latest row end.
+    lists the receivers tile by tile (both are used up); there is room for one send per receiver; `leaves`
+    must hold -1. Returns the latest row end.
     """
-    total = len(tiles) - 1
-    room = np.zeros(len(inbox), np.int64), np.zeros(len(messages), np.int64), np.zeros((5, total), np.int64)
-    lists, heap = (sends, send_masks, windows, masks), np.empty(total, np.int64)
-    ways = limit, patience, ease, salt
-    return int(_sweep(*ways, owner, inbox, messages, receivers, tiles, *lists, leaves, *room, heap))
+    total = len(asked.tiles) - 1
+    position, left = np.zeros(len(inbox), np.int64), np.zeros(len(asked.messages), np.int64)
+    room = position, left, np.zeros((5, total), np.int64), np.empty(total, np.int64)
+    return int(_sweep(limit, patience, ease, salt, owner, inbox, *asked, *placed, leaves, *room))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,3 +33,35 @@ Table = NDArray[np.int64]
 Windows = NDArray[np.int32]
 """[n, 3]: begin, end, kind. Sorted and disjoint within each tile's slice; small, since memory limits the
 search. The element masks of the windows lie in an array beside them."""
+
+
+class Asked(NamedTuple):
+    """What is to be placed: tables with the columns above. Messages and tiles have one row more, which ends
+    the last slices."""
+
+    messages: Table
+    receivers: Table
+    tiles: Table
+
+
+class Placed(NamedTuple):
+    """Room for the sends and windows of all tiles, each with element masks; no contents are needed."""
+
+    sends: Windows
+    send_masks: Ints
+    windows: Windows
+    masks: Ints
+
+
+def room_for(tiles: Table) -> Placed:
+    """Room for what is placed at some tiles.
+
+    NumPy asks for large pages, which compiled loops would not; large phases take half as long for that.
+    """
+    sends, windows = int(tiles[-1, SENDS]), int(tiles[-1, WINDOWS])
+    return Placed(
+        np.empty((sends, 3), np.int32),
+        np.empty(sends, np.int64),
+        np.empty((windows, 3), np.int32),
+        np.empty(windows, np.int64),
+    )

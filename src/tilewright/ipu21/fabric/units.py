@@ -6,11 +6,11 @@ to few others, and to some of these twice as much as to others, that counts as t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from .messages import Ints, Spans, cumulative
+from .messages import Ints, Spans, cumulative, pieces_of
 from .transfers import TILE_IDS
 
 _PARTS = (1, 2, 3, 4, 6, 8)
@@ -41,16 +41,10 @@ def halved(spans: Spans) -> Spans:
     pieces = np.where(spans.words >= _LEAST_WORDS, 2, 1)
     whole = np.repeat(np.arange(len(pieces)), pieces)
     second = np.arange(len(whole)) > cumulative(pieces)[whole]
-    half = spans.words[whole] // 4 * 2
-    begin = np.where(second, half, 0)
-    result = spans.chosen(whole)
-    words = np.where(second, result.words - half, np.where(pieces[whole] == 2, half, result.words))
-    return replace(
-        result,
-        address=result.address + 4 * begin,
-        words=words,
-        target=result.target + (4 * begin)[result.owner],
-    )
+    words = spans.words[whole]
+    half = words // 4 * 2
+    size = np.where(second, words - half, np.where(pieces[whole] == 2, half, words))
+    return pieces_of(spans, whole, np.where(second, half, 0), size)
 
 
 def units(source: Ints, tile: Ints, items: Ints, bundle: Ints) -> Units:

@@ -22,18 +22,22 @@ PANELS, BACK, NEXT = 5, 6, 7
 ZERO_WORDS = 64
 """Where the table has zeros, in 8-byte words; it begins with -65504."""
 
-FULL_START = [
-    bundle(from_frame("$m3", ROWS), CLEAR_ACCUMULATORS[0]),
-    bundle("brneg $m3, .L{symbol}_exit", CLEAR_ACCUMULATORS[1]),
-    bundle("setzi $m6, .L{symbol}_table"),
-    bundle("ld64 $a4:5, $m6, $mzero, 0"),
-    bundle("ld64 $a2:3, $m6, $mzero, 0"),
+POINTERS = [
     bundle(from_frame("$m7", SCORES)),
     bundle(from_frame("$m8", PROBABILITIES)),
     bundle(from_frame("$m2", STATE)),
     bundle(from_frame("$m9", JUMP)),
     bundle(from_frame("$m4", PANELS)),
     bundle(from_frame("$m5", BACK)),
+]
+"""Where words and states are, and the ways between them."""
+FULL_START = [
+    bundle(from_frame("$m3", ROWS), CLEAR_ACCUMULATORS[0]),
+    bundle("brneg $m3, .L{symbol}_exit", CLEAR_ACCUMULATORS[1]),
+    bundle("setzi $m6, .L{symbol}_table"),
+    bundle("ld64 $a4:5, $m6, $mzero, 0"),
+    bundle("ld64 $a2:3, $m6, $mzero, 0"),
+    *POINTERS,
     bundle(from_frame("$m11", NEXT)),
     bundle("setzi $m10, 0"),
 ]

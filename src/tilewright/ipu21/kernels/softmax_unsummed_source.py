@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .softmax_full_source import BACK, NEXT, PANELS
-from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE
+from .softmax_full_source import NEXT, POINTERS
+from .softmax_words import ROWS
 from .text import bundle, from_frame
 
 UNSUMMED_START = [
@@ -24,12 +24,7 @@ UNSUMMED_START = [
     bundle("brneg $m3, .L{symbol}_exit"),
     bundle("setzi $m6, .L{symbol}_table"),
     bundle("ld64 $a4:5, $m6, $mzero, 0"),
-    bundle(from_frame("$m7", SCORES)),
-    bundle(from_frame("$m8", PROBABILITIES)),
-    bundle(from_frame("$m2", STATE)),
-    bundle(from_frame("$m9", JUMP)),
-    bundle(from_frame("$m4", PANELS)),
-    bundle(from_frame("$m5", BACK)),
+    *POINTERS,
     bundle(from_frame("$m1", NEXT)),
     bundle("shrs $m1, $m1, 3"),
     bundle("add $m1, $m1, $m9"),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...native.loops import compiled
+from ..fabric.pairing import MINIMUM_ITEMS
 
 Ints = NDArray[np.int64]
 
@@ -17,8 +18,8 @@ SOURCE, SOURCE_OFFSET, WORDS, DESTINATION_OFFSET, FIRST, COUNT = range(6)
 TILE, FROM, TO, LENGTH = range(4)
 """Columns of copies."""
 
-PAIRED_LEAST = 4
-"""Fewest 64-bit items as which a fragment reaches both tiles of a pair (the scheduler's)."""
+PAIRED_LEAST = MINIMUM_ITEMS[0]
+"""Fewest 64-bit items as which a fragment reaches both tiles of a pair."""
 
 RECEIVED, SENT, PIECES, COPIES, COPIED = range(5)
 """Rows of what `add_load` counts."""

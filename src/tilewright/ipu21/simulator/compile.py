@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import platform
-import sys
 import threading
 import types as python_types
 import typing
@@ -19,13 +17,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ...errors import UsageError
 from ...files import write_whole
-from ...native.objects import Loaded, binding, keep, kept
+from ...native.objects import Loaded, facts, keep, kept
 from ...user_cache import cache_area
 from ..isa.meaning import arrays
 from .flat_linking import PREFIX, flat_linking
@@ -116,7 +113,6 @@ def _package_directory() -> Path:
 @lru_cache(maxsize=1)
 def engine_digest() -> str:
     """Digest of everything the native code depends on."""
-    llvm = binding()
     digest = hashlib.sha256()
     simulator = _package_directory()
     ipu21 = simulator.parent
@@ -127,15 +123,7 @@ def engine_digest() -> str:
         data = path.read_bytes()
         digest.update(f"{path.relative_to(ipu21)} {len(data)}\n".encode())
         digest.update(data)
-    facts = (
-        version("numba"),
-        version("llvmlite"),
-        sys.version,
-        platform.machine(),
-        llvm.get_host_cpu_name(),
-        llvm.get_host_cpu_features().flatten(),
-    )
-    digest.update(repr(facts).encode())
+    digest.update(repr(facts()).encode())
     return digest.hexdigest()[:24]
 
 

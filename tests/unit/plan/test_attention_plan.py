@@ -13,7 +13,8 @@ import tilewright as tw
 from tilewright.arithmetic import ceil_div
 from tilewright.compiler.pipeline import plan_only
 from tilewright.ipu21.plan import attention, cost
-from tilewright.ipu21.plan.attention import Grid, Problem, Sources
+from tilewright.ipu21.plan.attention import Grid
+from tilewright.ipu21.plan.attention_work import Problem, Sources
 from tilewright.ipu21.plan.layout import Source, spread
 from tilewright.ipu21.plan.movement import Load
 from tilewright.ipu21.plan.price import FREE

@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 from tilewright.compiler.pipeline import plan_only
 from tilewright.ipu21.plan import attention, head_line
-from tilewright.ipu21.plan.attention import Problem, Sources
+from tilewright.ipu21.plan.attention_work import Problem, Sources
 from tilewright.ipu21.plan.head_line import HeadLine, judge_line, line_of
 from tilewright.ipu21.plan.layout import Line, Source, spread
 from tilewright.ipu21.plan.price import FREE

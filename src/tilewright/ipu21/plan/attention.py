@@ -23,17 +23,17 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...arithmetic import align_up, ceil_div
+from ...arithmetic import ceil_div
 from ...graph import Operation, Value
 from ...operators.parameter import flag, integer, number
 from . import cost, views
+from .attention_work import Problem, Sources, Work, head_cycles
 from .groups import Groups, groups_of
 from .head_line import HeadLine, HeadRun, judge_line, line_of
 from .judged import Judged, best_first, report_of
 from .layout import MICRO, Axis, Layout, Level, Source, is_fewest
 from .movement import Load, Traffic, gather, load_of, retile
 from .price import Price
-from .softmax import STATE_BYTES
 from .steps import Gather, Held, Retile
 from .turns import Turns, check_turns, write_turns
 
@@ -56,39 +56,7 @@ longer than their bound (fitted to the scheduler).
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Extents: sequences, heads, queries, keys, columns of a head of queries/keys and of values.
-
-    Attributes:
-        causal: a query sees no later keys.
-    """
-
-    batch: int
-    heads: int
-    queries: int
-    keys: int
-    columns: int
-    value_columns: int
-    causal: bool = False
-
-    @property
-    def width(self) -> int:
-        """Columns of a head of queries and keys in memory."""
-        return align_up(self.columns, MICRO)
-
-    @property
-    def value_width(self) -> int:
-        """Columns of a head of values in memory."""
-        return align_up(self.value_columns, MICRO)
-
-    @property
-    def spare(self) -> int:
-        """Half panels of a head of values that hold nothing but padding."""
-        return (self.value_width - self.value_columns) // (MICRO // 2)
-
-
-@dataclass(frozen=True)
-class Grid:
+class Grid(Work):
     """Sequences side by side, and parts of the heads, the queries and the keys.
 
     Attributes:
@@ -124,17 +92,11 @@ class Grid:
     def _sequences(self) -> Level:
         return self.turns.level(self.head_parts * self.query_parts * self.key_parts)
 
-    def _heads(self, width: int, columns: int) -> Axis:
+    def head_columns(self, width: int, columns: int) -> Axis:
         # The only head needs no padding between heads.
         cut = Level(self.head_parts, self.query_parts * self.key_parts)
         heads = self.problem.heads
         return Axis(heads * width if heads > 1 else columns, width, (cut,))
-
-    def _narrow(self) -> Axis:
-        return self._heads(self.problem.width, self.problem.columns)
-
-    def _wide(self) -> Axis:
-        return self._heads(self.problem.value_width, self.problem.value_columns)
 
     @property
     def queries(self) -> Level:
@@ -155,50 +117,16 @@ class Grid:
         cut = (self.pieces, *further)
         return Axis(self.problem.batch * self.problem.keys, MICRO, cut, self._sequences())
 
-    def query(self) -> Layout:
-        return Layout("a16", self.query_rows(), self._narrow(), self.tiles)
-
     def stored_query(self) -> Layout:
-        rows = self.query_rows(replace(self.pieces, half=self.lone_half))
-        return Layout("a16", rows, self._narrow(), self.tiles)
-
-    def key(self) -> Layout:
-        return Layout("a16", self.key_rows(), self._narrow(), self.tiles)
-
-    def value(self, order: str = "a16") -> Layout:
-        return Layout(order, self.key_rows(), self._wide(), self.tiles)
+        return replace(self.query(), row=self.query_rows(replace(self.pieces, half=self.lone_half)))
 
     def stored(self, layout: Layout) -> Layout:
         """Keys or values stored once: the query blocks that need them own pieces."""
-        rows = self.key_rows(self.queries)
-        return Layout(layout.order, rows, layout.column, layout.tiles)
-
-    def scores(self) -> Layout:
-        return Layout("a16", self.query_rows(), self.key_rows(), self.tiles)
-
-    def state(self, *further: Level) -> Layout:
-        return Layout("plain", self.query_rows(*further), self._heads(1, 1), self.tiles, STATE_BYTES)
-
-    def output(self, *further: Level) -> Layout:
-        return Layout("a16", self.query_rows(*further), self._wide(), self.tiles)
+        return replace(layout, row=self.key_rows(self.queries))
 
     def mask(self, rows: int) -> Layout:
         row = Axis(rows, 1, (self._sequences(),)) if rows > 1 else Axis(1)
         return Layout("a16", row, Axis(self.problem.keys, MICRO, (self.pieces,)), self.tiles)
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Where queries, keys and values lie; None for inputs still without a place."""
-
-    query: Source | None
-    key: Source | None
-    value: Source | None
-
-    @property
-    def tiles(self) -> int:
-        """Tiles that hold any of them."""
-        return max((s.layout.tiles for s in (self.query, self.key, self.value) if s), default=0)
 
 
 @lru_cache(maxsize=128)
@@ -265,17 +193,7 @@ def _key_block(grid: Grid, keys: int, summed: bool) -> dict[str, float]:
     Args:
         summed: exponentials are summed by the product.
     """
-    rows = grid.query_rows().largest()
-    width, value_width = grid.problem.width // MICRO, grid.problem.value_width // MICRO
-    softmax = "softmax_unsummed_f16" if summed else "softmax_f16"
-    each = {
-        "scores": cost.gemm(rows, width, keys),
-        "softmax": cost.kernel(softmax, rows=rows, panels=keys, valid=keys * MICRO),
-        "values": cost.gemm(rows, keys, value_width),
-    }
-    if summed:
-        each["ones"] = keys * cost.kernel("fill_u64", words=4)
-        each["sums"] = cost.kernel("half_sums_f16", rows=rows)
+    each = head_cycles(grid.problem, grid.query_rows().largest(), keys, summed=summed)
     return {name: grid.heads * float(cycles) for name, cycles in each.items()}
 
 

@@ -12,24 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arithmetic import align_up, ceil_div
 from . import cost
+from .attention_work import Problem, Sources, Work, head_cycles
 from .judged import Judged
 from .layout import MICRO, Axis, Layout, Level, Line, Source, spread
 from .movement import load_of, retile
-from .softmax import STATE_BYTES
-
-if TYPE_CHECKING:
-    from .attention import Problem, Sources
 
 
 @dataclass(frozen=True)
-class HeadRun:
+class HeadRun(Work):
     """One head of every tile, with the queries that the tile has of it."""
 
     problem: Problem
@@ -45,33 +42,17 @@ class HeadRun:
     def _sequences(self) -> Level:
         return Level(self.problem.batch, self.line.parts)
 
-    def _columns(self, width: int) -> Axis:
+    def head_columns(self, width: int, columns: int) -> Axis:
         return Axis(self.problem.heads * width, width, line=replace(self.line, across=True))
 
-    def query_rows(self) -> Axis:
+    def query_rows(self, *further: Level) -> Axis:
+        assert not further, "all keys are on one tile: there is nothing to merge"
         rows = self.problem.batch * self.problem.queries
         return Axis(rows, 1, segments=self._sequences(), line=self.line)
 
-    def key_rows(self) -> Axis:
+    def key_rows(self, *further: Level) -> Axis:
+        assert not further, "keys are whole"
         return Axis(self.problem.batch * self.problem.keys, MICRO, segments=self._sequences())
-
-    def query(self) -> Layout:
-        return Layout("a16", self.query_rows(), self._columns(self.problem.width), self.tiles)
-
-    def key(self) -> Layout:
-        return Layout("a16", self.key_rows(), self._columns(self.problem.width), self.tiles)
-
-    def value(self, order: str = "a16") -> Layout:
-        return Layout(order, self.key_rows(), self._columns(self.problem.value_width), self.tiles)
-
-    def scores(self) -> Layout:
-        return Layout("a16", self.query_rows(), self.key_rows(), self.tiles)
-
-    def state(self) -> Layout:
-        return Layout("plain", self.query_rows(), self._columns(1), self.tiles, STATE_BYTES)
-
-    def output(self) -> Layout:
-        return Layout("a16", self.query_rows(), self._columns(self.problem.value_width), self.tiles)
 
     def mask(self, rows: int) -> Layout:
         row = Axis(rows, 1, segments=self._sequences()) if rows > 1 else Axis(1)
@@ -178,13 +159,10 @@ def _rows(line: HeadLine) -> NDArray[np.int64]:
 
 def _stages(problem: Problem, rows: NDArray[np.int64]) -> dict[str, Any]:
     """Kernel cycles for so many queries of a head."""
-    keys = ceil_div(problem.keys, MICRO)
-    width, value_width = problem.width // MICRO, problem.value_width // MICRO
+    keys, value_width = ceil_div(problem.keys, MICRO), problem.value_width // MICRO
     return {
         "transpose": np.full(rows.shape, cost.transpose(keys, value_width)),
-        "scores": cost.gemm(rows, width, keys),
-        "softmax": cost.kernel("softmax_f16", rows=rows, panels=keys, valid=keys * MICRO),
-        "values": cost.gemm(rows, keys, value_width),
+        **head_cycles(problem, rows, keys),
         "merge": cost.kernel("scale_rows_f16", rows=rows, panels=value_width),
     }
 

@@ -126,22 +126,25 @@ def _sorted(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
 
 def cycles(workers: Sequence[Sequence[Span]]) -> int:
     """Cycles from `runall` to the release of `sync 2` behind it (exact on the simulator)."""
-    return _cycles(max(sum(map(_slots, _sorted(own), (True, False))) for own in workers))
+
+    def slots(spans: Sequence[Span], paced: bool) -> int:
+        return _slots(len(spans), sum(words for words, _, _ in spans), paced)
+
+    return _cycles(max(sum(map(slots, _sorted(own), (True, False))) for own in workers))
 
 
 def expected(count: int, words: int) -> int:
     """The same for `count` spans of `words` words, about."""
     share = ceil_div(count * words, WORKER_SLOTS)
     spans = ceil_div(share, words) + (count > 1 and words % share != 0)
-    return _cycles(spans * len([*_PACED, *_PACED_NEXT]) + (share - spans) * len(_PACED_WORD))
+    return _cycles(_slots(spans, share, True))
 
 
-def _slots(spans: Sequence[Span], paced: bool) -> int:
-    """Slots that a worker takes for spans of one kind."""
-    words = sum(words for words, _, _ in spans)
+def _slots(spans: int, words: int, paced: bool) -> int:
+    """Slots that a worker takes for so many spans of one kind, which have so many words together."""
     if paced:
-        return len(spans) * len([*_PACED, *_PACED_NEXT]) + (words - len(spans)) * len(_PACED_WORD)
-    return len(spans) * len([*_SPAN, *_NEXT]) + words * len(_WORD)
+        return spans * len([*_PACED, *_PACED_NEXT]) + (words - spans) * len(_PACED_WORD)
+    return spans * len([*_SPAN, *_NEXT]) + words * len(_WORD)
 
 
 def _cycles(slots: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from ...arithmetic import ceil_div
 from ..machine.timing import WORKER_SLOTS
 from . import gemm_few as few
 from .gemm_few import FewPanel, Opening, few_lines, opening_lines
@@ -55,7 +56,7 @@ def straight_of(rows: int) -> str | None:
     if there is one.
     """
     last = rows - max(rows - 1, 0) // CHUNK_ROWS * CHUNK_ROWS
-    panel = Panel(near=rows <= NEAR_ROWS, rows=-(-last // WORKER_SLOTS))
+    panel = Panel(near=rows <= NEAR_ROWS, rows=ceil_div(last, WORKER_SLOTS))
     wanted = panel.rows in STRAIGHT and not (panel.near and panel.rows in UNROLLED)
     return _straight_name(panel) if wanted else None
 

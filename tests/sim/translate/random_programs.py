@@ -23,10 +23,10 @@ from tilewright.ipu21.simulator.batch import run_tiles
 from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.instruction_tables import instruction_tables
 from tilewright.ipu21.simulator.tile import Tile
-from tilewright.ipu21.simulator.translate.matrix import SPLIT
+from tilewright.ipu21.simulator.translate.matrix import SPLIT_FORMS
 from tilewright.ipu21.simulator.translate.native import without_cache
+from tilewright.ipu21.simulator.translate.products import AMP
 from tilewright.ipu21.simulator.translate.tiles import run_translated, translator
-from tilewright.ipu21.simulator.translate.wide import AMP
 
 CODE = 0x4C100
 ENTRY = 0x4C200
@@ -79,7 +79,7 @@ ORDINARY = frozenset(
 PACED = frozenset(("ldst64pace", "ld2xst64pace", "st64pace"))
 HALVES = frozenset(("f16v4add", "f16v4mul", "f16v4max", "f16v2sub", "f16v2exp", "f16v2tanh", "f32v4tof16"))
 FAMILIES = {
-    "sums": SPLIT | ORDINARY | HALVES | {"uput"},
+    "sums": SPLIT_FORMS | ORDINARY | HALVES | {"uput"},
     "products": {AMP, "uput"} | ORDINARY | PACED,
     "elementary": ORDINARY | {"f16v2exp", "f16v2exp2", "f16v2ln", "f16v2log2", "f16v2tanh", "f16v2sigm"},
 }

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tilewright.ipu21.isa.meaning import amp, slic
 from tilewright.ipu21.isa.meaning.bits import UNKNOWN_OPERAND
+from tilewright.ipu21.isa.meaning.products import lane_of
 
 pytestmark = pytest.mark.unit
 
@@ -30,11 +31,12 @@ def test_convolution_by_four_taps(entry: int) -> None:
     pixels = rng.integers(-8, 9, (PIXELS, 4)).astype(np.float16)
     taps = rng.integers(-8, 9, (4, 4, 4)).astype(np.float16)  # tap, input channel, output channel
     partials = rng.integers(-8, 9, (PIXELS, 4)).astype(np.float16)
-    weights, cells = np.zeros(256), np.zeros(32, dtype=np.float32)
+    weights, cells = np.zeros(256, np.float32), np.zeros(32, dtype=np.float32)
     for tap in range(4):
         for output in range(4):
             for inner in range(4):
-                weights[64 * entry + 16 * inner + tap_unit(tap, output)] = taps[tap, inner, output]
+                place = lane_of(tap_unit(tap, output))
+                weights[64 * entry + 16 * inner + place] = taps[tap, inner, output]
     out = []
     for x, p in zip(pixels, partials, strict=True):
         result = slic.f16v4hihov4slic(*words_of(x), *words_of(p), entry, cells, weights, 0, 0, 0, 0, 0)
@@ -47,7 +49,7 @@ def test_convolution_by_four_taps(entry: int) -> None:
 
 def test_one_set_forms_agree() -> None:
     rng = np.random.default_rng(2)
-    weights = rng.integers(-4, 5, 256).astype(np.float64)
+    weights = rng.integers(-4, 5, 256).astype(np.float32)
     cells = [np.zeros(32, dtype=np.float32) for _ in range(3)]
     for _ in range(6):
         x = words_of(rng.integers(-4, 5, 4).astype(np.float16))
@@ -127,11 +129,11 @@ def test_product_of_float8(
 
 def test_float8_slic_agrees_with_halves_on_small_integers() -> None:
     rng = np.random.default_rng(4)
-    weights, entries = np.zeros(256), np.zeros((64, 8), dtype=ml_dtypes.float8_e4m3fnuz)
+    weights, entries = np.zeros(256, np.float32), np.zeros((64, 8), dtype=ml_dtypes.float8_e4m3fnuz)
     values = rng.integers(-4, 5, (16, 4))
     for unit in range(16):
         entries[4 * unit, :4] = values[unit]
-        weights[np.arange(4) * 16 + unit] = values[unit]
+        weights[np.arange(4) * 16 + lane_of(unit)] = values[unit]
     raw = entries.view(np.uint32).reshape(-1)
     halves, quarters = np.zeros(32, dtype=np.float32), np.zeros(32, dtype=np.float32)
     for _ in range(7):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
+from ..machine.matrix_unit import SUMS_OF_SINGLES
 from ..machine.memory import is_interleaved
 from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
@@ -242,8 +243,8 @@ def goal(rows: Any, inner: Any, columns: Any, wide: Any = True, **_: Any) -> Any
 def reference(a: Halves, w: Halves, start: Halves | None = None) -> Halves:
     """C [N/16, R, 16] from A [K/16, R, 16] and W [N/16, K/16, 16, 16], with the kernel's rounding steps.
 
-    Each AMP instruction adds four exact products to a float32 accumulator and rounds once (assumed, as the
-    simulator does); the partial sum is rounded to float16 after every inner group.
+    Each AMP instruction adds up four exact products as `SUMS_OF_SINGLES` says and adds the sum to a float32
+    accumulator; the partial sum is rounded to float16 after every inner group.
 
     Args:
         start: what sums start from, a row [N/16, 16] or an array shaped like C.
@@ -254,19 +255,20 @@ def reference(a: Halves, w: Halves, start: Halves | None = None) -> Halves:
         partial_sum = partial_sum + (start if start.ndim == 3 else start[:, None, :])
     with np.errstate(invalid="ignore", over="ignore"):
         for group in range(groups):
-            x = a[group].astype(np.float64)
+            x = a[group].astype(np.float32 if SUMS_OF_SINGLES else np.float64)
             total = partial_sum.astype(np.float32)
             for phase in range(4):
                 products = [_outer(x, w, group, 4 * phase + i) for i in range(4)]
-                dot = (products[0] + products[1]) + (products[2] + products[3])
-                total = (total.astype(np.float64) + dot).astype(np.float32)
+                dot = products[0] + products[1] + products[2] + products[3]
+                total = (total + dot).astype(np.float32)
             partial_sum = to_halves(total)
     return partial_sum
 
 
-def _outer(x: NDArray[np.float64], w: Halves, group: int, inner: int) -> NDArray[np.float64]:
-    column = w[:, group, :, inner].astype(np.float64)
-    return x[None, :, inner, None] * column[:, None, :]
+def _outer(x: NDArray[Any], w: Halves, group: int, inner: int) -> NDArray[Any]:
+    column = w[:, group, :, inner].astype(x.dtype)
+    products: NDArray[Any] = x[None, :, inner, None] * column[:, None, :]
+    return products
 
 
 def way(arguments: Mapping[str, int]) -> dict[str, bool]:

@@ -29,7 +29,7 @@ from .flat_linking import PREFIX, flat_linking
 from .generate import dispatch_source
 from .instruction_tables import MEANING_MODULES, instruction_tables
 
-_MEANING_BASE = ("bits", "arrays", "registry", "address")
+_MEANING_BASE = ("bits", "arrays", "products", "registry", "address")
 _ENGINE = (
     "pointers",
     "engine_checks",
@@ -142,7 +142,6 @@ def _types() -> dict[Any, Any]:
         arrays.Bytes: types.CPointer(types.uint8),
         arrays.Words: types.CPointer(types.uint32),
         arrays.Singles: types.CPointer(types.float32),
-        arrays.Doubles: types.CPointer(types.float64),
         arrays.Integers: types.CPointer(types.int64),
         arrays.Marks: types.CPointer(types.int16),
         tuple[int, int]: types.UniTuple(types.int64, 2),

@@ -6,6 +6,7 @@ from ..isa.meaning.arrays import Integers, Singles, word_at
 from ..isa.meaning.bits import WORD, rounding_mode
 from ..isa.meaning.float16 import half_value
 from ..isa.meaning.prng import next_s0, next_s1, output, seeded
+from ..isa.meaning.products import lane_of
 from . import state as at
 from .codes import BR, BRI, BRNEG, BRNZ, BRNZDEC, BRPOS, BRZ
 from .engine_decode import FIRST, IMMEDIATE_OF
@@ -128,7 +129,7 @@ def upper_access(state: Integers, context: int, entry: Integers, put: bool) -> i
 def decode_weight(state: Integers, entry: int) -> int:
     """Refresh the halves of one weight entry after it changed."""
     raw, halves = weight_words(state), half_weights(state)
-    base = 64 * (entry & 3) + (entry >> 2)
+    base = 64 * (entry & 3) + lane_of(entry >> 2)
     low, high = word_at(raw, 2 * entry), word_at(raw, 2 * entry + 1)
     halves[base] = half_value(low & 0xFFFF)
     halves[base + 16] = half_value(low >> 16)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..isa.meaning.arrays import Doubles, Integers, Words, word_at
+from ..isa.meaning.arrays import Integers, Singles, Words, word_at
 from ..isa.meaning.bits import WORD, rounding_mode
 from ..machine.memory import REGION1_BASE, TILE_BASE
 from ..machine.timing import (
@@ -145,7 +145,7 @@ def launch(state: Integers, cycle: int, entry: Integers, function: int) -> int:
     return start_worker(state, worker, begin, (base + stride) & WORD, first + offset, offset)
 
 
-def clear_weights(raw: Words, halves: Doubles) -> int:
+def clear_weights(raw: Words, halves: Singles) -> int:
     """All weight entries to zero."""
     for index in range(128):
         raw[index] = 0

@@ -114,7 +114,6 @@ REPLACEMENTS: dict[str, Any] = {
     "bytes_at": _pointer_to(types.uint8),
     "words_at": _pointer_to(types.uint32),
     "singles_at": _pointer_to(types.float32),
-    "doubles_at": _pointer_to(types.float64),
     "integers_at": _pointer_to(types.int64),
     "marks_at": _pointer_to(types.int16),
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..isa.meaning.arrays import Bytes, Doubles, Integers, Marks, Singles, Words
+from ..isa.meaning.arrays import Bytes, Integers, Marks, Singles, Words
 from . import state as at
 
 _LIMIT = 1 << 20
@@ -33,11 +33,6 @@ def words_at(address: int) -> Words:
 
 def singles_at(address: int) -> Singles:
     view: Singles = _view(ctypes.c_float, address)
-    return view
-
-
-def doubles_at(address: int) -> Doubles:
-    view: Doubles = _view(ctypes.c_double, address)
     return view
 
 
@@ -81,9 +76,9 @@ def single_weights(state: Integers) -> Singles:
     return singles_at(state[at.WEIGHTS])
 
 
-def half_weights(state: Integers) -> Doubles:
-    """The weight entries decoded as halves: index 64 * entry + 16 * element + unit."""
-    return doubles_at(state[at.HALF_WEIGHTS])
+def half_weights(state: Integers) -> Singles:
+    """The weight entries decoded as halves, see `isa.meaning.products`."""
+    return singles_at(state[at.HALF_WEIGHTS])
 
 
 def decoded(state: Integers) -> Marks:

@@ -104,8 +104,8 @@ MEMORY = POINTERS + 0
 ACCUMULATORS = POINTERS + 1
 WEIGHTS = POINTERS + 2
 HALF_WEIGHTS = POINTERS + 3
-"""256 doubles, and behind them the 64 raw entries they were decoded from."""
-HALF_WEIGHT_BYTES = 2048
+"""256 float32, and behind them the 64 raw entries they were decoded from."""
+HALF_WEIGHT_BYTES = 1024
 DECODED = POINTERS + 4
 SHADOW = POINTERS + 5
 LOG = POINTERS + 6

@@ -72,9 +72,9 @@ class Tile:
         self._cells = self._state.data
         """The same, for single reads and writes: several times as fast as through NumPy."""
         self._address = int(self._state.ctypes.data)
-        # Vectors of eight should not straddle cache lines.
-        room = np.zeros(256 + 64 + 8, dtype=np.float64)
-        self._half_weights: NDArray[np.float64] = room[-(room.ctypes.data >> 3) % 8 :][:320]
+        # 256 float32, whose vectors should not straddle cache lines, and 64 words.
+        room = np.zeros(128 + 64 + 8, dtype=np.int64)
+        self._half_weights: NDArray[np.int64] = room[-(room.ctypes.data >> 3) % 8 :][:192]
         self._decoded: NDArray[np.int16] = np.zeros(_REGION0_WORDS, dtype=np.int16)
         shadow_bytes = TILE_BYTES // 8 if self.checks.poison else 1
         self._rewritable: NDArray[np.uint8] = np.zeros(

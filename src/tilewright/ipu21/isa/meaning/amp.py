@@ -2,30 +2,28 @@
 
 16 units in two sets of eight. Unit m multiplies the instruction's inner elements with one of its four weight
 entries and adds to its working accumulator A[2m]; the delay line A[2m+1] carries finished sums towards unit
-0 and partial sums in from unit 7 (known). Each unit adds up its products in double precision, adds the sum
-to its accumulator and rounds that once per instruction; in the half-precision forms a sum of zero is
-positive, as a fixed-point adder has no other (assumed: the width of the hardware's adder is not fully
-public).
+0 and partial sums in from unit 7 (known). How sums are rounded is in `products`.
 
 The flag operand holds the engines that take part in bits 5:4 (0: all four per set, 1: two, 2: one; two units
 each) and the phase in bits 3:0 (numbers are private: provisional).
 
-Weight arrays: `weights[64 * phase + 16 * element + unit]` holds the half weights as doubles;
-`single_weights[2 * (4 * unit + entry) + element]` the same entries read as float32.
+Weight arrays: `weights` holds halves, see `products`; `single_weights[2 * (4 * unit + entry) + element]` the
+same entries read as float32.
 """
 
 from __future__ import annotations
 
 from .accumulate import read_word
-from .arrays import Doubles, Singles, Words, put_sum, single_at
+from .arrays import Singles, Words, put_sum, single_at
 from .bits import UNKNOWN_OPERAND, single_value
 from .float8 import multiply_float8
 from .float16 import half_value, round_half
+from .products import dot_of_halves, lane_of
 from .registry import whole
 
 
 def multiply_halves(
-    x0: int, x1: int, phase: int, units: int, sets: int, accumulators: Singles, weights: Doubles
+    x0: int, x1: int, phase: int, units: int, sets: int, accumulators: Singles, weights: Singles
 ) -> int:
     """Every unit's multiply-add with four halves; phase 0 also swaps working and delay accumulators."""
     a, b = half_value(x0 & 0xFFFF), half_value(x0 >> 16)
@@ -33,33 +31,27 @@ def multiply_halves(
     base = 64 * phase
     for first in range(0, 8 * sets, 8):
         for unit in range(first, first + units):
-            entry = base + unit
             work = single_at(accumulators, 2 * unit)
-            dot = a * weights[entry] + b * weights[entry + 16]
-            dot += c * weights[entry + 32]
-            dot += d * weights[entry + 48]
+            dot = dot_of_halves(a, b, c, d, weights, base + lane_of(unit))
             before = single_at(accumulators, 2 * unit + 1) if phase == 0 else work
-            put_sum(accumulators, 2 * unit, before + dot + 0.0)
+            put_sum(accumulators, 2 * unit, before + dot)
             if phase == 0:
                 accumulators[2 * unit + 1] = work
     return 0
 
 
-def multiply_all_halves(x0: int, x1: int, phase: int, accumulators: Singles, weights: Doubles) -> int:
+def multiply_all_halves(x0: int, x1: int, phase: int, accumulators: Singles, weights: Singles) -> int:
     """`multiply_halves` with all sixteen units, the usual case."""
     a, b = half_value(x0 & 0xFFFF), half_value(x0 >> 16)
     c, d = half_value(x1 & 0xFFFF), half_value(x1 >> 16)
     base = 64 * phase
     source = 1 if phase == 0 else 0
     for unit in range(16):
-        entry = base + unit
-        dot = a * weights[entry] + b * weights[entry + 16]
-        dot += c * weights[entry + 32]
-        dot += d * weights[entry + 48]
+        dot = dot_of_halves(a, b, c, d, weights, base + lane_of(unit))
         total = single_at(accumulators, 2 * unit + source) + dot
         if phase == 0:
             accumulators[2 * unit + 1] = accumulators[2 * unit]
-        put_sum(accumulators, 2 * unit, total + 0.0)
+        put_sum(accumulators, 2 * unit, total)
     return 0
 
 
@@ -97,7 +89,7 @@ def f16v4hihov4amp(
     p1: int,
     flags: int,
     accumulators: Singles,
-    weights: Doubles,
+    weights: Singles,
     control: int,
     draw: int,
     draw1: int,
@@ -126,7 +118,7 @@ def f16v4hihoamp(
     p: int,
     flags: int,
     accumulators: Singles,
-    weights: Doubles,
+    weights: Singles,
     control: int,
     draw: int,
     draw1: int,
@@ -149,7 +141,7 @@ def f16v4sihoamp(
     p1: int,
     flags: int,
     accumulators: Singles,
-    weights: Doubles,
+    weights: Singles,
     control: int,
     draw: int,
     draw1: int,
@@ -166,7 +158,7 @@ def f16v4sihoamp(
 
 @whole("f16v4sisoamp")
 def f16v4sisoamp(
-    x0: int, x1: int, p0: int, p1: int, flags: int, accumulators: Singles, weights: Doubles
+    x0: int, x1: int, p0: int, p1: int, flags: int, accumulators: Singles, weights: Singles
 ) -> tuple[int, int]:
     """Set 0 only, single partials in and single results out."""
     units = flag_units(flags)

@@ -14,7 +14,6 @@ NAN = float("nan")
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint32]
 Singles = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Marks = NDArray[np.int16]
 

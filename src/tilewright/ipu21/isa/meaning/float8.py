@@ -12,6 +12,7 @@ from .arrays import Singles, Words, put_sum, single_at, word_at
 from .bits import OVERFLOW, bits_of_double, double_of_bits, rounding_mode
 from .convert import class_of
 from .float16 import ESR, NANOO, half_value, round_half
+from .products import add_product
 from .registry import whole
 
 FLOAT8_NAN = 0x80
@@ -141,7 +142,8 @@ def float8_dot(x0: int, x1: int, entry: int, weight_words: Words, formats: int, 
         inputs = x1 if half else x0
         for lane in range(4):
             weight = float8_value((weights >> (8 * lane)) & 0xFF, formats & 1)
-            total += float8_value((inputs >> (8 * lane)) & 0xFF, formats >> 1) * weight
+            x = float8_value((inputs >> (8 * lane)) & 0xFF, formats >> 1)
+            total = add_product(total, x, weight)
     return scaled(total, scale)
 
 

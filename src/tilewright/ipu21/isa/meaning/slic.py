@@ -13,24 +13,23 @@ from __future__ import annotations
 
 from .accumulate import read_word
 from .amp import pair_of_halves
-from .arrays import Doubles, Singles, Words, put_sum, single_at
+from .arrays import Singles, Words, put_sum, single_at
 from .bits import UNKNOWN_OPERAND, single_value
 from .float8 import float8_dot
 from .float16 import half_value
+from .products import dot_of_halves, lane_of
 from .registry import whole
 
 
 def slide(
-    first: int, x0: int, x1: int, entry: int, p0: float, p1: float, accumulators: Singles, weights: Doubles
+    first: int, x0: int, x1: int, entry: int, p0: float, p1: float, accumulators: Singles, weights: Singles
 ) -> int:
     """One set of eight units: every stage takes its sum from the stage before."""
     a, b = half_value(x0 & 0xFFFF), half_value(x0 >> 16)
     c, d = half_value(x1 & 0xFFFF), half_value(x1 >> 16)
     base = 64 * entry
     for unit in range(first, first + 8):
-        place = base + unit
-        dot = a * weights[place] + b * weights[place + 16]
-        dot += c * weights[place + 32] + d * weights[place + 48]
+        dot = dot_of_halves(a, b, c, d, weights, base + lane_of(unit))
         if unit < first + 6:
             source = single_at(accumulators, 2 * unit + 4)
         else:
@@ -52,7 +51,7 @@ def f16v4hihoslic(
     p: int,
     flags: int,
     accumulators: Singles,
-    weights: Doubles,
+    weights: Singles,
     control: int,
     draw: int,
     draw1: int,
@@ -73,7 +72,7 @@ def f16v4sihoslic(
     p1: int,
     flags: int,
     accumulators: Singles,
-    weights: Doubles,
+    weights: Singles,
     control: int,
     draw: int,
     draw1: int,
@@ -88,7 +87,7 @@ def f16v4sihoslic(
 
 @whole("f16v4sisoslic")
 def f16v4sisoslic(
-    x0: int, x1: int, p0: int, p1: int, flags: int, accumulators: Singles, weights: Doubles
+    x0: int, x1: int, p0: int, p1: int, flags: int, accumulators: Singles, weights: Singles
 ) -> tuple[int, int]:
     """Set 0, single partials in and single results out."""
     if flags > 1:
@@ -106,7 +105,7 @@ def f16v4hihov4slic(
     p1: int,
     flags: int,
     accumulators: Singles,
-    weights: Doubles,
+    weights: Singles,
     control: int,
     draw: int,
     draw1: int,

@@ -347,6 +347,7 @@ class WorkerEmitter(MatrixEmitter):
             self.within_budget(build.op(f"mul i64 {count}, {len(step.body)}"))
             self.begin(analysis, True)
             self.hoist(count)
+            self.hold_weights(step.body)
             left = build.alloca("i64", "left")
             build.store("i64", count, left)
             build.label(loop)
@@ -368,6 +369,7 @@ class WorkerEmitter(MatrixEmitter):
             after = build.name("after")
             build.branch(build.op(f"icmp ne i64 {rest}, 0"), loop, after)
             build.label(after)
+            self.release_weights()
             for place, each in (("%issues", issues), ("%slots", slots)):
                 total = build.op(
                     f"add i64 {build.load('i64', place)}, {build.op(f'mul i64 {count}, {each}')}"

@@ -23,8 +23,8 @@ UNARY = ("x", "control", "draw")
 """Parameters of the value functions that have tables."""
 RARE = 0x7FFF
 HALVES = 1 << 16
-DOUBLES_TABLE = "tw.table.doubles"
-"""Link name of the table of all halves as doubles."""
+SINGLES_TABLE = "tw.table.singles"
+"""Link name of the table of all halves as float32."""
 
 
 def has_table(meaning: Meaning) -> bool:
@@ -62,9 +62,9 @@ def filler_source(number: int, meaning: Meaning, wanted: dict[str, Callable[...,
     return build.text(f"define i64 @{filler_name(number)}(ptr %table)")
 
 
-def table_of_doubles() -> NDArray[np.float64]:
-    """Every half as a double."""
-    return np.arange(HALVES, dtype=np.uint16).view(np.float16).astype(np.float64)
+def table_of_singles() -> NDArray[np.float32]:
+    """Every half as a float32."""
+    return np.arange(HALVES, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
 def fill_tables(address_of: Callable[[str], int]) -> dict[str, NDArray[np.uint16]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...isa.meaning.float16 import ESR
+from ...isa.meaning.products import lane_of
 from ...isa.meaning.registry import Meaning
 from .. import codes, pointers
 from .. import state as at
@@ -264,7 +265,7 @@ special(runtime.address_of)(lambda lowering, arguments: Value("i", lowering.as_i
 
 
 def _weights(lowering: Lowering, state: Value) -> tuple[str, str]:
-    """Pointers to the raw weight entries and to the doubles they are decoded to."""
+    """Pointers to the raw weight entries and to the singles they are decoded to."""
     build = lowering.builder
     raw, halves = (
         build.op(f"inttoptr i64 {build.load('i64', build.at(state.text, 'i64', place))} to ptr")
@@ -277,18 +278,18 @@ def _lower_decode_weight(lowering: Lowering, arguments: list[Value]) -> Value:
     build, entry = lowering.builder, lowering.as_int(arguments[1])
     raw, halves = _weights(lowering, arguments[0])
     four = build.op(f"bitcast i64 {build.load('i64', build.at(raw, 'i64', entry))} to <4 x half>")
-    wide = build.op(f"fpext <4 x half> {four} to <4 x double>")
+    wide = build.op(f"fpext <4 x half> {four} to <4 x float>")
     rows = build.op(f"shl i64 {build.op(f'and i64 {entry}, 3')}, 6")
-    first = build.op(f"or i64 {rows}, {build.op(f'lshr i64 {entry}, 2')}")
-    begin = build.at(halves, "double", first)
+    lane = lowering.as_int(lowering.call(lane_of, [Value("i", build.op(f"lshr i64 {entry}, 2"))]))
+    begin = build.at(halves, "float", build.op(f"or i64 {rows}, {lane}"))
     for index in range(4):
-        one = build.op(f"extractelement <4 x double> {wide}, i32 {index}")
-        build.store("double", one, build.at(begin, "double", 16 * index))
+        one = build.op(f"extractelement <4 x float> {wide}, i32 {index}")
+        build.store("float", one, build.at(begin, "float", 16 * index))
     return constant(0)
 
 
 def _lower_decode_all_weights(lowering: Lowering, arguments: list[Value]) -> Value:
-    """Sixteen units of sixteen halves become sixteen rows, one per half, of sixteen doubles: eight units at a
+    """Sixteen units of sixteen halves become sixteen rows, one per half, of sixteen singles: eight units at a
     time, whose halves three rounds of unpacking bring side by side."""
     build = lowering.builder
     raw, halves_at = _weights(lowering, arguments[0])
@@ -307,9 +308,12 @@ def _lower_decode_all_weights(lowering: Lowering, arguments: list[Value]) -> Val
         ]
         return build.op(f"bitcast {kind} {shuffled(kind, one, other, order)} to <16 x i16>")
 
-    for unit in (0, 8):
+    units = sorted(range(16), key=lane_of)
+    sides = []
+    for lane in (0, 8):
         columns = [
-            [build.load("<16 x i16>", build.at(raw, "<16 x i16>", unit + place), 4)] for place in range(8)
+            [build.load("<16 x i16>", build.at(raw, "<16 x i16>", unit), 4)]
+            for unit in units[lane : lane + 8]
         ]
         for bits in (16, 32, 64):
             columns = [
@@ -320,14 +324,14 @@ def _lower_decode_all_weights(lowering: Lowering, arguments: list[Value]) -> Val
                 ]
                 for first in range(0, len(columns), 2)
             ]
-        for row, vector in enumerate(columns[0]):
-            both = build.op(f"bitcast <16 x i16> {vector} to <16 x half>")
-            for upper in (0, 8):
-                halves = shuffled("<16 x half>", both, "poison", list(range(upper, upper + 8)))
-                doubles = build.op(f"fpext <8 x half> {halves} to <8 x double>")
-                build.store(
-                    "<8 x double>", doubles, build.at(halves_at, "double", 16 * (row + upper) + unit), 8
-                )
+        sides.append(columns[0])
+    for row, (left, right) in enumerate(zip(*sides, strict=True)):
+        for upper in (0, 8):
+            order = [upper + 16 * (lane >> 3) + (lane & 7) for lane in range(16)]
+            both = build.op(f"bitcast <16 x i16> {shuffled('<16 x i16>', left, right, order)} to <16 x half>")
+            # Whole vectors, as AMPs load them: parts would have to reach memory first.
+            singles = build.op(f"fpext <16 x half> {both} to <16 x float>")
+            build.store("<16 x float>", singles, build.at(halves_at, "<16 x float>", row + upper), 64)
     return constant(0)
 
 

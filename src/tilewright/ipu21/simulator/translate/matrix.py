@@ -3,8 +3,8 @@
 Ways to keep a worker's accumulators, chosen by what its code contains:
 
 - `memory`: where they are, for the library.
-- `wide` and `matrix`: for code whose only instructions on them are sixteen-unit half-precision AMPs (see
-  `products`). Working sums and delay lines of each set are vectors of eight.
+- `lines`, in fast code, and `matrix`: for code whose only instructions on them are sixteen-unit
+  half-precision AMPs. Working sums and delay lines are vectors of sixteen.
 - `split`: for everything else that has a native form here. Even and odd accumulators are two vectors of
   sixteen.
 """
@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...machine.matrix_unit import SUMS_OF_SINGLES
 from .. import codes
 from ..engine_registers import TAS
 from ..instruction_tables import instruction_tables
 from . import reasons
+from .delay_lines import DelayLineEmitter
 from .library import PAIR
+from .products import LINES, MATRIX, MEMORY, SPLIT, native_amp
 from .program import Operation, Step
-from .wide import WideEmitter, native_amp
 
-SPLIT = frozenset(
+SPLIT_FORMS = frozenset(
     (
         "f16v4mix",
         "f32v2axpy",
@@ -47,28 +49,28 @@ def uses_accumulators(op: Operation) -> bool:
 
 
 def mode_of(steps: Iterable[Step], native: bool, fast: bool) -> str:
-    """`memory`, `wide`, `matrix` or `split`."""
+    """`memory`, `lines`, `matrix` or `split`."""
     ops = [step.aux for step in steps if step.aux is not None and uses_accumulators(step.aux)]
     if not native or not ops:
-        return "memory"
-    if all(native_amp(op) for op in ops):
-        return "wide" if fast else "matrix"
-    if all(op.mnemonic in SPLIT for op in ops):
-        return "split"
-    return "memory"
+        return MEMORY
+    if SUMS_OF_SINGLES and all(native_amp(op) for op in ops):
+        return LINES if fast else MATRIX
+    if all(op.mnemonic in SPLIT_FORMS for op in ops):
+        return SPLIT
+    return MEMORY
 
 
-class MatrixEmitter(WideEmitter):
+class MatrixEmitter(DelayLineEmitter):
     """Emits instructions on accumulators. `prepare` first."""
 
     def fast_whole(self, op: Operation, words: int) -> str | None:
         if not uses_accumulators(op):
             return self._conversion(op)
-        if self.mode == "memory":
+        if self.mode == MEMORY:
             return None
-        if self.mode == "wide":
-            return self.amp_of_doubles(op)
-        if self.mode == "matrix":
+        if self.mode == LINES:
+            return self.amp_in_lines(op)
+        if self.mode == MATRIX:
             return self._narrowed(self.amp_of_halves(op), 4)
         return getattr(self, f"_{op.mnemonic}")(op)  # type: ignore[no-any-return]
 
@@ -103,7 +105,7 @@ class MatrixEmitter(WideEmitter):
 
     def _four(self) -> tuple[str, str]:
         """The place and the value of A[0, 2, 4, 6]."""
-        place = self._set("work", 0)
+        place = "%work"
         return place, self.builder.load("<4 x float>", place, 16)
 
     def _f16v4mix(self, op: Operation) -> str:
@@ -136,7 +138,7 @@ class MatrixEmitter(WideEmitter):
 
     def _f32v2axpy(self, op: Operation) -> str:
         build = self.builder
-        place = self._set("work", 0)
+        place = "%work"
         old = build.load("<2 x float>", place, 8)
         x = build.op(f"fpext <2 x float> {self._singles(self._low_pair(op, 0))} to <2 x double>")
         y = build.op(f"fpext <2 x float> {self._singles(self._low_pair(op, 1))} to <2 x double>")
@@ -203,7 +205,7 @@ class MatrixEmitter(WideEmitter):
             return "0"
         build = self.builder
         result = self._raw_pair("delay", 0)
-        place = self._set("work", 0)
+        place = "%work"
         old = build.load("<8 x float>", place, 32)
         if op.immediate == 0:
             entering = self.shuffled("float", 8, old, "poison", (6, 7))
@@ -223,7 +225,7 @@ class MatrixEmitter(WideEmitter):
         """Read the first two of a chain, shift it, enter two values; returns what was read."""
         build = self.builder
         chain = op.immediate
-        place = self._set("delay" if chain & 1 else "work", chain >> 1)
+        place = build.at("%delay" if chain & 1 else "%work", "float", 8 * (chain >> 1))
         old = build.load("<8 x float>", place, 32)
         wide = build.op(
             f"shufflevector <2 x float> {values}, <2 x float> poison, <8 x i32> <i32 0, i32 1, i32 poison, "

@@ -15,7 +15,6 @@ POINTERS: dict[Any, tuple[str, str]] = {
     arrays.Marks: ("i16", "signed"),
     arrays.Integers: ("i64", "signed"),
     arrays.Singles: ("float", "float"),
-    arrays.Doubles: ("double", "float"),
 }
 """Array annotation to element type and how it is read."""
 

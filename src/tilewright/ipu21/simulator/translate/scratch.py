@@ -63,8 +63,6 @@ OUTCOMES = 32
 """Per worker four integers: slots, issues, verdict, last address."""
 REASON_COUNTS = 64
 """Launches left to the other engine, by reason."""
-LEAVING, ENTERED = 96, 100
-"""Words that AMPs deliver next, and words that they have entered: four each, see `wide`."""
 RUNS = 104
 """Address of the runs of bytes that workers touched: of each worker those it loaded, then those it stored."""
 RUN_COUNTS = 105

@@ -67,7 +67,6 @@ SPECIAL: dict[Function, Callable[[Lowering, list[Value]], Value]] = {
     pointers.marks_at: _pointer(arrays.Marks),
     pointers.integers_at: _pointer(arrays.Integers),
     pointers.singles_at: _pointer(arrays.Singles),
-    pointers.doubles_at: _pointer(arrays.Doubles),
 }
 
 

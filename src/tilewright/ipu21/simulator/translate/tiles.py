@@ -20,7 +20,7 @@ from ..tile import Tile
 from ..tiles import CompiledTiles
 from . import scratch as sc
 from .emit import changes_control, module_source
-from .half_tables import DOUBLES_TABLE, fill_tables, table_of_doubles
+from .half_tables import SINGLES_TABLE, fill_tables, table_of_singles
 from .library import RUNTIME, library_source, wrapper_name
 from .native import FULL, LIGHT, compile_module, native_halves
 from .program import TooLarge, program
@@ -82,9 +82,9 @@ class Translator:
             names += [wrapper_name(group, number) for number in range(count)]
         for name in names:
             llvm.add_symbol(name, self._library.address(name))
-        doubles, tables = table_of_doubles(), fill_tables(self._library.address)
-        self._tables = (doubles, *tables.values())
-        llvm.add_symbol(DOUBLES_TABLE, doubles.ctypes.data)
+        singles, tables = table_of_singles(), fill_tables(self._library.address)
+        self._tables = (singles, *tables.values())
+        llvm.add_symbol(SINGLES_TABLE, singles.ctypes.data)
         for name, table in tables.items():
             llvm.add_symbol(name, table.ctypes.data)
         self.assist = self._library.address("tw.runtime.assist")

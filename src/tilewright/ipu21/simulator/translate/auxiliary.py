@@ -22,7 +22,6 @@ from ..instruction_tables import (
     instruction_tables,
 )
 from . import reasons
-from .checking import COLD
 from .half_tables import has_table, table_name
 from .library import PAIR, wrapper_name
 from .lowering import Lowering
@@ -30,6 +29,7 @@ from .memory import MemoryEmitter
 from .operands import Value
 from .program import Operation
 from .scratch import FAST, GENERAL
+from .spans import COLD
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "absadd": "fadd"}
 _ORDER = {"cmpeq": "oeq", "cmpne": "une", "cmplt": "olt", "cmple": "ole", "cmpgt": "ogt", "cmpge": "oge"}

@@ -8,23 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from ...isa.meaning.address import ADDRESS
-from ...machine.memory import REGION1_BASE, TILE_BASE
+from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_BYTES, TILE_END
 from . import reasons
 from .accesses import ELEMENT_BITS, INTERLEAVED_BITS, Analysis, Group, Terms, Unknown, groups_of
-from .frame import Frame
-
-COLD = ", !prof !0"
-"""Attached to branches that are hardly ever taken to their first target."""
+from .spans import SpanEmitter
 
 
-class CheckEmitter(Frame):
+class CheckEmitter(SpanEmitter):
     """Emits checks; `begin` before each stretch tells it which accesses come."""
 
     def __init__(self, wide_pairs: Set[int]) -> None:
         super().__init__(wide_pairs)
         self._apart = False
         self._may_meet = False
-        self.bail_reasons: set[int] = set()
         self.builder.allocas += [
             f"  %membias = sub i64 %memint, {TILE_BASE}",
             "  %mem = inttoptr i64 %membias to ptr",
@@ -44,17 +40,6 @@ class CheckEmitter(Frame):
         self._groups = groups_of(analysis, repeated)
         self._owner = {index: group for group, members in self._groups for index in members}
 
-    def bail(self, reason: int) -> str:
-        """Label of the block that gives up the launch for a reason (see `reasons`)."""
-        self.bail_reasons.add(reason)
-        return f"bail_{reason}"
-
-    def bail_if(self, condition: str, reason: int) -> None:
-        """Give up the launch if an i1 is true."""
-        go_on = self.builder.name("ok")
-        self.builder.branch(condition, self.bail(reason), go_on, COLD)
-        self.builder.label(go_on)
-
     def hoist(self, count: str) -> None:
         """Check and record, before a repeat body, what advances evenly over `count` > 0 repetitions."""
         for group, _ in self._groups:
@@ -66,9 +51,10 @@ class CheckEmitter(Frame):
     def look_ahead(self) -> None:
         """Check and record, before steps that run once, the accesses whose addresses are known now."""
         build = self.builder
-        wrong, outside, bad = "0", "false", "0"
+        wrong, region, outside = "0", "false", "false"
         lowest: dict[Terms, str] = {}
         seen: set[tuple[Terms, int, int]] = set()
+        spans: list[tuple[Group, str, str]] = []
         for group, _ in self._groups:
             if not self._evaluable(group.terms):
                 continue
@@ -81,14 +67,17 @@ class CheckEmitter(Frame):
                     seen.add((group.terms, size, residue))
                     wrong = build.join("or", "i64", wrong, self._odd_bits(group, size, residue, low))
             if group.wide:
-                outside = build.op(f"or i1 {outside}, {build.op(f'icmp ult i64 {low}, {REGION1_BASE}')}")
-            bad = build.join("or", "i64", bad, self._prepare(group, low))
+                region = build.op(f"or i1 {region}, {build.op(f'icmp ult i64 {low}, {REGION1_BASE}')}")
+            outside = build.op(f"or i1 {outside}, {self._outside(low, group.high - group.low)}")
+            spans.append((group, low, build.op(f"add i64 {low}, {group.high - group.low}")))
         if wrong != "0":
             self.bail_if(build.op(f"icmp ne i64 {wrong}, 0"), reasons.ALIGNMENT)
-        if outside != "false":
-            self.bail_if(outside, reasons.REGION)
-        if bad != "0":
-            self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
+        if region != "false":
+            self.bail_if(region, reasons.REGION)
+        if spans:
+            self.bail_if(outside, reasons.ADDRESS)
+        for group, low, high in spans:
+            self.note_span(group.store, group.terms, low, high)
 
     def _address(self, total: str) -> str:
         """A sum as an address. Packed ones are not cut: what lies outside memory must stay there."""
@@ -200,21 +189,36 @@ class CheckEmitter(Frame):
         step = self._sum(group.advance.terms, group.advance.constant)
         step = build.op(f"ashr i64 {build.op(f'shl i64 {step}, 32')}, 32")
         self._aligned(group, first, step)
-        bad = self._prepare(group, first, step, count)
+        way = build.op(f"mul i64 {step}, {build.op(f'sub i64 {count}, 1')}")
+        size = group.high - group.low
         if group.wide:
             self._region(first)
-            less = build.op(f"sub i64 {count}, 1")
-            self._region(build.op(f"add i64 {first}, {build.op(f'mul i64 {step}, {less}')}"))
+            self._region(build.op(f"add i64 {first}, {way}"))
+        # Steps of no more than the size leave no gaps.
+        wide = build.op(f"icmp ugt i64 {build.op(f'add i64 {step}, {size}')}, {2 * size}")
+        gaps, none, done = build.name("gaps"), build.name("none"), build.name("done")
+        build.branch(wide, gaps, none)
+        build.label(gaps)
+        name = "tw.runtime.prepare_stores" if group.store else "tw.runtime.prepare_loads"
+        numbers = f"i64 {first}, i64 {step}, i64 {count}, i64 {size}"
+        bad = build.call("i64", name, f"ptr %scratch, {numbers}")
         self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
+        build.jump(done)
+        build.label(none)
+        below = build.call("i64", "llvm.smin.i64", f"i64 {way}, i64 0")
+        above = build.call("i64", "llvm.smax.i64", f"i64 {way}, i64 {0}")
+        low = build.op(f"add i64 {first}, {below}")
+        high = build.op(f"add i64 {build.op(f'add i64 {first}, {above}')}, {size}")
+        before = build.op(f"icmp slt i64 {low}, {TILE_BASE}")
+        behind = build.op(f"icmp sgt i64 {high}, {TILE_END}")
+        self.bail_if(build.op(f"or i1 {before}, {behind}"), reasons.ADDRESS)
+        self.note_span(group.store, group.terms, low, high)
+        build.label(done)
 
-    def _prepare(self, group: Group, first: str, *walk: str) -> str:
-        """Record accesses to a group's bytes, the lowest at `first`; not zero if they cannot be made.
-
-        `walk`: step and count of repeated ones.
-        """
-        name = ("prepare_store" if group.store else "prepare_load") + ("s" if walk else "")
-        numbers = ", ".join(f"i64 {text}" for text in (first, *walk, str(group.high - group.low)))
-        return self.builder.call("i64", f"tw.runtime.{name}", f"ptr %scratch, {numbers}")
+    def _outside(self, low: str, size: int) -> str:
+        """i1: not all of some bytes are in memory."""
+        offset = self.builder.op(f"sub i64 {low}, {TILE_BASE}")
+        return self.builder.op(f"icmp ugt i64 {offset}, {TILE_BYTES - size}")
 
     def _aligned(self, group: Group, first: str, step: str = "0") -> None:
         """`first` is the address of the group's lowest byte."""
@@ -249,8 +253,9 @@ class CheckEmitter(Frame):
             self._aligned(group, low)
             if group.wide:
                 self._region(low)
-            bad = self._prepare(group, low)
-            self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
+            size = group.high - group.low
+            self.bail_if(self._outside(low, size), reasons.ADDRESS)
+            self.note_span(group.store, group.terms, low, build.op(f"add i64 {low}, {size}"))
         return build.op(f"getelementptr i8, ptr %mem, i64 {address}")
 
     def _conflicts(self, *pairs: tuple[str, str]) -> None:

@@ -307,6 +307,7 @@ class WorkerEmitter(MatrixEmitter):
         self.look_at_sums()
         self.look_at_peaks()
         self.bail_if(build.op(f"icmp ne i64 {build.load('i64', '%specials')}, 0"), reasons.SPECIAL)
+        self.close_spans()
         self.store_back()
         self.store_accumulators()
         for place, name in (

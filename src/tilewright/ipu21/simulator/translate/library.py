@@ -34,17 +34,18 @@ from .half_tables import filler_source, has_table
 from .ir import Builder
 from .lowering import Lowering
 from .operands import Value, constant
+from .recording import close_span
 from .single_instructions import special
 from .sources import symbol
 
 PAIR = "{ i64, i64 }"
 RUNTIME = (
     runtime.assist,
-    runtime.prepare_load,
     runtime.prepare_store,
     runtime.prepare_loads,
     runtime.prepare_stores,
     runtime.meet,
+    close_span,
     upper_put,
     runtime.narrow,
     draw,

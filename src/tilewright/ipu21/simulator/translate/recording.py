@@ -8,7 +8,7 @@ these when there is no more room for them, go to a bitmap of all words.
 from __future__ import annotations
 
 from ...isa.meaning.arrays import Integers
-from ...machine.memory import TILE_BYTES
+from ...machine.memory import TILE_BASE, TILE_BYTES
 from ...machine.topology import WORKERS
 from ..pointers import bytes_at, integers_at
 from . import scratch as sc
@@ -100,6 +100,13 @@ def record(scratch: Integers, store: int, low: int, high: int) -> int:
     runs[2 * count] = first
     runs[2 * count + 1] = end
     scratch[sc.RUN_COUNTS + kind] = count + 1
+    return 0
+
+
+def close_span(scratch: Integers, store: int, low: int, high: int) -> int:
+    """The running worker has touched the bytes from one address to another; none if they are 0."""
+    if high:
+        return record(scratch, store, low - TILE_BASE, high - TILE_BASE)
     return 0
 
 

@@ -32,7 +32,7 @@ from ..stops import STOP_ASSISTANCE
 from . import reasons as why
 from . import scratch as sc
 from .accesses import ELEMENT_BITS, INTERLEAVED_BITS
-from .recording import races, record, record_comb
+from .recording import races, record_comb
 
 GENERAL_BITS = ROUNDING | ESR
 """Bits of $FP_CTL that are zero in all but general code."""
@@ -101,45 +101,30 @@ def store_in_code_region(scratch: Integers, address: int, size: int) -> int:
     return 0
 
 
-def prepare_load(scratch: Integers, address: int, size: int) -> int:
-    """A worker is about to load from these bytes; 1 if they are not all in memory."""
-    if address < TILE_BASE or address + size > TILE_END:
-        return 1
-    return record(scratch, 0, address - TILE_BASE, address - TILE_BASE + size)
-
-
 def prepare_store(scratch: Integers, address: int, size: int) -> int:
-    """A worker is about to store to these bytes; 1 if that needs the other engine."""
-    if address < TILE_BASE or address + size > TILE_END:
-        return 1
+    """A worker is about to store to these bytes of memory; 1 if that needs the other engine."""
     if address < REGION1_BASE and store_in_code_region(scratch, address, size):
         return 1
-    save_blocks(scratch, address - TILE_BASE, size)
-    return record(scratch, 1, address - TILE_BASE, address - TILE_BASE + size)
+    return save_blocks(scratch, address - TILE_BASE, size)
 
 
 def prepare_loads(scratch: Integers, address: int, step: int, count: int, size: int) -> int:
-    """`count` > 0 loads of `size` bytes, `step` bytes apart."""
+    """`count` > 0 loads of `size` bytes, `step` > `size` bytes apart; 1 if they are not all in memory."""
     last = address + (count - 1) * step
     low, high = min(address, last), max(address, last) + size
     if low < TILE_BASE or high > TILE_END:
         return 1
-    if abs(step) <= size:
-        return record(scratch, 0, low - TILE_BASE, high - TILE_BASE)
     return record_comb(scratch, 0, low - TILE_BASE, abs(step), count, size)
 
 
 def prepare_stores(scratch: Integers, address: int, step: int, count: int, size: int) -> int:
-    """`count` > 0 stores of `size` bytes, `step` bytes apart."""
+    """The same for stores; 1 also if that needs the other engine."""
     last = address + (count - 1) * step
     low, high = min(address, last), max(address, last) + size
     if low < TILE_BASE or high > TILE_END:
         return 1
-    if low < REGION1_BASE and store_in_code_region(scratch, low, high - low):
+    if prepare_store(scratch, low, high - low):
         return 1
-    save_blocks(scratch, low - TILE_BASE, high - low)
-    if abs(step) <= size:
-        return record(scratch, 1, low - TILE_BASE, high - TILE_BASE)
     return record_comb(scratch, 1, low - TILE_BASE, abs(step), count, size)
 
 

@@ -104,9 +104,20 @@ def record(scratch: Integers, store: int, low: int, high: int) -> int:
 
 
 def close_span(scratch: Integers, store: int, low: int, high: int) -> int:
-    """The running worker has touched the bytes from one address to another; none if they are 0."""
-    if high:
+    """The running worker has touched the bytes from one address to another; none if they are 0.
+
+    Most spans lie apart, so that none is sought which this one would continue.
+    """
+    if high == 0:
+        return 0
+    kind = 2 * scratch[sc.WORKER] + store
+    count = scratch[sc.RUN_COUNTS + kind]
+    if count == sc.MOST_RUNS:
         return record(scratch, store, low - TILE_BASE, high - TILE_BASE)
+    runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
+    runs[2 * count] = (low - TILE_BASE) & -4
+    runs[2 * count + 1] = (high - TILE_BASE + 3) & -4
+    scratch[sc.RUN_COUNTS + kind] = count + 1
     return 0
 
 

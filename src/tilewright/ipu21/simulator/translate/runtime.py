@@ -246,21 +246,19 @@ def find_translation(state: Integers, scratch: Integers, context: int) -> int:
     return 0
 
 
-def is_waiting(state: Integers, context: int) -> bool:
-    """Whether a worker has been launched and has not exited: its slot is its own until then."""
-    return bool(state[at.OWNERS + state[at.FIRSTS + context] % WORKER_SLOTS] == context)
-
-
 def find_each(state: Integers, scratch: Integers) -> int:
     """Find the code of every waiting worker; 0, 1 if one cannot run natively, 2 if code is missing."""
     previous_entry = -1
     number = 0
     scratch[sc.CODE_LOW] = TILE_END
     scratch[sc.CODE_HIGH] = 0
-    for context in range(1, at.CONTEXTS):
-        scratch[sc.OUTCOMES + 4 * (context - 1)] = 0
-        scratch[sc.NUMBERS + context - 1] = 0
-        if is_waiting(state, context):
+    for index in range(WORKER_SLOTS):
+        scratch[sc.OUTCOMES + 4 * index] = 0
+        scratch[sc.NUMBERS + index] = 0
+    for slot in range(WORKER_SLOTS):
+        # A slot is the worker's own from its launch to its exit.
+        context = state[at.OWNERS + slot]
+        if context:
             if state[at.STARTS + context] != state[at.FIRSTS + context]:
                 scratch[sc.REASON] = why.RESTARTED
                 return 1
@@ -385,8 +383,9 @@ def only_waits(state: Integers) -> bool:
 def about_to_start(state: Integers) -> bool:
     """Whether workers have been launched, none has issued, and the first is about to."""
     soon = False
-    for context in range(1, at.CONTEXTS):
-        if is_waiting(state, context):
+    for slot in range(WORKER_SLOTS):
+        context = state[at.OWNERS + slot]
+        if context:
             if state[at.STARTS + context] != state[at.FIRSTS + context]:
                 return False
             soon = soon or state[at.CLOCK] + SUPERVISOR_LATENCY >= state[at.STARTS + context]

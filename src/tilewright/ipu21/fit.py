@@ -13,15 +13,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter
 
+import numpy as np
+
 from ..compiler.numerics import Numerics
 from ..errors import PlacementError, TilewrightError
 from ..graph import Graph
 from .emit.memory_map import data_start
 from .emit.predict import slowed
 from .emit.runtime_image import Runtime, runtime_with
+from .kernels import attention_merge as merge
+from .kernels import root
 from .kernels.copy_spans import SYMBOL as COPY_SPANS
 from .kernels.gemm_source import SYMBOLS
-from .kernels.gemm_tables import straight_of
+from .kernels.gemm_tables import straight_of as panel_of
 from .kernels.rounding import SET_ROUNDING
 from .lower.calls import Call
 from .lower.tile_work import Phase, TileWork, lower_plan
@@ -168,7 +172,7 @@ def _lowered(graph: Graph, tiles: int, prices: Prices, numerics: Numerics) -> Ti
 def _placed(work: TileWork, prices: Prices, reserves: Sequence[int], numerics: Numerics) -> Fitted:
     """A lowered plan with addresses. Raises PlacementError, about the least of the reserves."""
     calls = [item for item in work.work if isinstance(item, Call)]
-    kernels = {call.kernel for call in calls} | {name for call in calls if (name := _straight(call))}
+    kernels = {call.kernel for call in calls} | {name for call in calls for name in _straight(call)}
     if numerics.stochastic_rounding:
         kernels.add(SET_ROUNDING)
     if any(isinstance(item, Phase) and item.copies for item in work.work):
@@ -183,12 +187,18 @@ def _placed(work: TileWork, prices: Prices, reserves: Sequence[int], numerics: N
                 raise
 
 
-def _straight(call: Call) -> str | None:
-    """The straight panel that a product's busiest tile asks for, if there is one."""
-    if call.kernel not in SYMBOLS.values():
-        return None
-    repeating = call.active & (call.scalars["inner"] > 2)
-    return straight_of(int(call.scalars["rows"][repeating].max(initial=0)))
+def _straight(call: Call) -> list[str]:
+    """The straight code that a call asks for, as far as there is some: of a product the middle panel of its
+    busiest tile, of roots and merges what takes as many parts as a tile gets.
+    """
+    if call.kernel in SYMBOLS.values():
+        repeating = call.active & (call.scalars["inner"] > 2)
+        asked = [panel_of(int(call.scalars["rows"][repeating].max(initial=0)))]
+    else:
+        counts = call.scalars.get("remote_count")
+        each = [] if counts is None else np.unique(counts[call.active]).tolist()
+        asked = [of(call.kernel, count) for count in each for of in (root.straight_of, merge.straight_of)]
+    return [name for name in asked if name]
 
 
 def _reasons(

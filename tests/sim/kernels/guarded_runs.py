@@ -11,9 +11,16 @@ from numpy.typing import NDArray
 from tilewright.ipu21.kernels import KERNELS
 from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.single import Result, run_function
+from tilewright.ipu21.toolchain import LinkedImage
 
 
-def guarded(symbol: str, arguments: Mapping[str, int], inputs: Sequence[tuple[int, NDArray[Any]]]) -> Result:
-    """Call one kernel in memory that holds its inputs only."""
+def guarded(
+    symbol: str,
+    arguments: Mapping[str, int],
+    inputs: Sequence[tuple[int, NDArray[Any]]],
+    image: LinkedImage | None = None,
+) -> Result:
+    """Call one kernel, of an image or alone, in memory that holds its inputs only."""
     registers = KERNELS[symbol].contract.registers(**arguments)
-    return run_function(image_of(symbol), symbol, registers, dict(inputs), checks=Checks.thorough())
+    image = image or image_of(symbol)
+    return run_function(image, symbol, registers, dict(inputs), checks=Checks.thorough())

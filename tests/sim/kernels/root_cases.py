@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 from guarded_runs import guarded
-from kernel_runs import DATA, call, run, twice
+from kernel_runs import DATA, call, image_of, twice
 from numpy.typing import NDArray
 
-from tilewright.ipu21.kernels import KERNELS
+from tilewright.ipu21.kernels import KERNELS, link_kernels
+from tilewright.ipu21.kernels.root import straight_of
 from tilewright.ipu21.kernels.root_frame import Member
 from tilewright.ipu21.kernels.root_source import is_wide
 from tilewright.ipu21.machine.memory import REGION1_BASE
+from tilewright.ipu21.toolchain import LinkedImage
 
 WIDE = {
     "own": REGION1_BASE,
@@ -33,12 +35,21 @@ SHAPES = [(rows, panels) for rows in (1, 2, 3, 5, 6, 7, 9, 20) for panels in (1,
 
 
 class Case:
-    """Operands of one call and what it must give."""
+    """Operands of one call and what it must give; `straight`: code for its remote partials is linked."""
 
     def __init__(
-        self, member: Member, rows: int, panels: int, count: int, places: dict[str, int], spare: int = 3
+        self,
+        member: Member,
+        rows: int,
+        panels: int,
+        count: int,
+        places: dict[str, int],
+        spare: int = 3,
+        *,
+        straight: bool = False,
     ) -> None:
         self.member, self.places = member, places
+        self.straight = straight_of(member.symbol, count) if straight else None
         self.dtype = np.float16 if member.row_bytes == 32 else np.float32
         random = np.random.default_rng(100 * rows + panels)
 
@@ -71,16 +82,30 @@ class Case:
         scalars = [self.scalars[name] for name in ("own_stride", "remote_stride", "remote_count")]
         return is_wide(self.places["own"], self.places["remote"], *scalars)
 
+    @property
+    def image(self) -> LinkedImage:
+        symbol = self.member.symbol
+        return link_kernels([symbol, self.straight], {}) if self.straight else image_of(symbol)
+
+    @property
+    def registers(self) -> dict[int, int]:
+        return KERNELS[self.member.symbol].contract.registers(**self.arguments)
+
+    @property
+    def cycles(self) -> int:
+        ways = {"wide": self.wide, "straight": bool(self.straight)}
+        return int(KERNELS[self.member.symbol].cycles(**self.scalars, **ways))
+
     def check(self) -> None:
         """Result, cycles and stray bytes."""
-        out = self.places["out"]
-        outcome = run(self.member.symbol, self.arguments, self.inputs, [(out, self.expected.nbytes)])
+        out, symbol = self.places["out"], self.member.symbol
+        outcome = call(self.image, symbol, self.registers, self.inputs, [(out, self.expected.nbytes)])
         np.testing.assert_array_equal(outcome.array(out, self.expected), self.expected)
-        assert outcome.cycles == KERNELS[self.member.symbol].cycles(**self.scalars, wide=self.wide)
+        assert outcome.cycles == self.cycles
 
     def check_thoroughly(self) -> None:
         """No races, and nothing unwritten is read."""
-        result = guarded(self.member.symbol, self.arguments, self.inputs)
+        result = guarded(self.member.symbol, self.arguments, self.inputs, self.image)
         found = result.read(self.places["out"], self.expected.shape, self.dtype)
         np.testing.assert_array_equal(found, self.expected)
 
@@ -89,32 +114,33 @@ def member_named(members: Sequence[Member], symbol: str) -> Member:
     return next(member for member in members if member.symbol == symbol)
 
 
-def check_member(member: Member, places: dict[str, int]) -> None:
+def check_member(member: Member, places: dict[str, int], *, straight: bool = False) -> None:
     """A few shapes, with and without remote partials."""
     for rows, panels, count in ((1, 1, 0), (2, 1, 1), (9, 2, 3), (5, 4, 2), (1, 7, 5), (20, 3, 0)):
-        Case(member, rows, panels, count, places).check()
+        Case(member, rows, panels, count, places, straight=straight).check()
 
 
-def check_races(member: Member) -> None:
+def check_races(member: Member, *, straight: bool = False) -> None:
     for places in (WIDE, PLAIN):
         for rows, panels, count in ((7, 1, 2), (3, 5, 0), (7, 3, 0)):
-            Case(member, rows, panels, count, places).check_thoroughly()
+            Case(member, rows, panels, count, places, straight=straight).check_thoroughly()
 
 
-def check_over(member: Member, over: str) -> None:
+def check_over(member: Member, over: str, *, straight: bool = False) -> None:
     """The result takes the place of an operand."""
     if over == "residual" and not member.residual:
         return
     for rows, panels, count in ((7, 1, 2), (4, 5, 0), (1, 2, 1)):
-        case = Case(member, rows, panels, count, WIDE | {"out": WIDE[over]}, spare=0)
+        places = WIDE | {"out": WIDE[over]}
+        case = Case(member, rows, panels, count, places, spare=0, straight=straight)
         case.check()
         case.check_thoroughly()
 
 
 def check_no_work(member: Member, rows: int, panels: int) -> None:
     case = Case(member, rows, panels, 1, WIDE)
-    outcome = run(member.symbol, case.arguments, [], [])
-    assert outcome.cycles == KERNELS[member.symbol].cycles(**case.scalars)
+    outcome = call(case.image, member.symbol, case.registers, [], [])
+    assert outcome.cycles == case.cycles
 
 
 def check_two_calls(member: Member) -> None:

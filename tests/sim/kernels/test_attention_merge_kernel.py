@@ -8,7 +8,7 @@ from guarded_runs import guarded
 from kernel_runs import DATA, call, halves, run, twice
 from numpy.typing import NDArray
 
-from tilewright.ipu21.kernels import attention_merge
+from tilewright.ipu21.kernels import KERNELS, attention_merge, link_kernels
 from tilewright.ipu21.machine.memory import REGION1_BASE
 
 pytestmark = pytest.mark.sim
@@ -77,12 +77,22 @@ def test_shapes(rows: int, panels: int) -> None:
 
 
 class OwnCase(Case):
-    """The first part lies elsewhere, and the others dense."""
+    """The first part lies elsewhere, and the others dense; `straight`: code for their number is linked."""
 
     def __init__(
-        self, rows: int, panels: int, parts: int, *, spare: int = 0, shift: int = 0, odd: bool = False
+        self,
+        rows: int,
+        panels: int,
+        parts: int,
+        *,
+        spare: int = 0,
+        shift: int = 0,
+        odd: bool = False,
+        straight: bool = False,
     ) -> None:
         super().__init__(rows, panels, parts, shift=shift, odd=odd)
+        name = attention_merge.straight_of(attention_merge.OWN_SYMBOL, parts - 1) if straight else None
+        self.linked = [attention_merge.OWN_SYMBOL, *([name] if name else [])]
         self.own = np.zeros((panels, rows + spare, 16), np.float16)
         self.own[:, :rows] = self.held[0]
         self.others, self.own_state, self.states = self.held[1:], self.held_states[0], self.held_states[1:]
@@ -105,9 +115,21 @@ class OwnCase(Case):
     def check(self) -> None:
         out, expected = self.places["out"], self.expected
         outputs = [(out, expected.nbytes), WORKER_STACKS]
-        outcome = run(attention_merge.OWN_SYMBOL, self.arguments, self.inputs, outputs)
+        image = link_kernels(self.linked, {})
+        outcome = call(image, attention_merge.OWN_SYMBOL, self.registers, self.inputs, outputs)
         np.testing.assert_array_equal(outcome.array(out, expected), expected)
-        assert outcome.cycles == attention_merge.own_cycles(**self.scalars)
+        straight = len(self.linked) > 1
+        assert outcome.cycles == attention_merge.own_cycles(**self.scalars, straight=straight)
+
+    @property
+    def registers(self) -> dict[int, int]:
+        return KERNELS[attention_merge.OWN_SYMBOL].contract.registers(**self.arguments)
+
+    def check_thoroughly(self) -> None:
+        """No races, and nothing unwritten is read."""
+        image = link_kernels(self.linked, {})
+        result = guarded(attention_merge.OWN_SYMBOL, self.arguments, self.inputs, image)
+        np.testing.assert_array_equal(result.read(OUT, self.expected.shape, np.float16), self.expected)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 7])
@@ -132,9 +154,42 @@ def test_own_part_without_work_and_with_most_parts() -> None:
 @pytest.mark.parametrize(("rows", "panels"), [(1, 1), (1, 5), (2, 3), (3, 2), (7, 2)])
 @pytest.mark.parametrize("odd", [False, True])
 def test_own_part_without_races(rows: int, panels: int, odd: bool) -> None:
-    case = OwnCase(rows, panels, 4, odd=odd)
-    result = guarded(attention_merge.OWN_SYMBOL, case.arguments, case.inputs)
-    np.testing.assert_array_equal(result.read(OUT, case.expected.shape, np.float16), case.expected)
+    OwnCase(rows, panels, 4, odd=odd).check_thoroughly()
+
+
+@pytest.mark.parametrize("parts", range(2, attention_merge.COUNTS.stop + 1))
+def test_code_for_a_number_of_parts(parts: int) -> None:
+    """Exact cycles show where it is what runs: not where rows are few or end with half a panel."""
+    for rows, panels in ((4, 1), (6, 3), (7, 2), (13, 2), (3, 2), (0, 2), (7, 0)):
+        for spare in (0, 2):
+            OwnCase(rows, panels, parts, spare=spare, straight=True).check()
+        OwnCase(rows, panels, parts, odd=panels > 0, straight=True).check()
+    for rows, panels in ((7, 2), (13, 1)):
+        OwnCase(rows, panels, parts, straight=True).check_thoroughly()
+    scalars = {"rows": 9, "halves": 4, "remote_count": parts - 1}
+    faster, slower = (attention_merge.own_cycles(**scalars, straight=straight) for straight in (True, False))
+    assert faster < slower
+
+
+def test_code_for_a_number_of_parts_where_some_do_not_count() -> None:
+    for parts in (3, 4):
+        case = OwnCase(7, 2, parts, straight=True)
+        case.states[0, :4] = case.states[:, 5] = case.own_state[5] = (-65504, 0)
+        case.others[0, :, :4] = case.others[:, :, 5] = case.own[:, 5] = 0
+        case.check()
+        assert np.all(case.expected[:, 5] == 0)
+        assert np.any(case.expected[:, :4] != 0)
+
+
+def test_code_for_another_number_of_parts_is_left_alone() -> None:
+    assert attention_merge.straight_of(attention_merge.OWN_SYMBOL, attention_merge.COUNTS.stop) is None
+    case = OwnCase(9, 2, 3)
+    expected = case.expected
+    image = link_kernels([*case.linked, "attention_merge_own_f16_of_3"], {})
+    outputs = [(case.places["out"], expected.nbytes), WORKER_STACKS]
+    outcome = call(image, attention_merge.OWN_SYMBOL, case.registers, case.inputs, outputs)
+    np.testing.assert_array_equal(outcome.array(case.places["out"], expected), expected)
+    assert outcome.cycles == attention_merge.own_cycles(**case.scalars, straight=False)
 
 
 def test_most_parts() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from kernel_runs import call
 from root_cases import (
     PLAIN,
     SHAPES,
@@ -16,8 +18,11 @@ from root_cases import (
     member_named,
 )
 
+from tilewright.ipu21.kernels import link_kernels
+from tilewright.ipu21.kernels.root import straight_of
 from tilewright.ipu21.kernels.root_f32_worker import MEMBERS as SINGLES
 from tilewright.ipu21.kernels.root_frame import Member
+from tilewright.ipu21.kernels.root_worker import STRAIGHT_COUNTS
 from tilewright.ipu21.kernels.root_worker import VARIANTS as HALVES
 
 pytestmark = pytest.mark.sim
@@ -61,6 +66,36 @@ def test_no_races_and_nothing_unwritten(member: Member) -> None:
 @pytest.mark.parametrize("over", ["own", "residual"])
 def test_result_over_an_operand(member: Member, over: str) -> None:
     check_over(member, over)
+
+
+@pytest.mark.parametrize("member", HALVES, ids=lambda member: member.symbol)
+def test_code_for_a_number_of_partials(member: Member) -> None:
+    """Exact cycles show that it is what ran where all operands allow it, and not elsewhere."""
+    for places in (WIDE, PLAIN):
+        check_member(member, places, straight=True)
+    check_races(member, straight=True)
+    for over in ("own", "residual"):
+        check_over(member, over, straight=True)
+    slower, faster = (Case(member, 7, 3, 4, WIDE, straight=straight).cycles for straight in (False, True))
+    assert faster < slower
+
+
+def test_code_for_every_number_of_partials() -> None:
+    member = member_named(HALVES, "root_f16_bias_residual")
+    for count in (*range(1, 5), STRAIGHT_COUNTS - 1):
+        Case(member, 5, 2, count, WIDE, straight=True).check()
+    assert straight_of(member.symbol, STRAIGHT_COUNTS) is None
+    Case(member, 5, 2, STRAIGHT_COUNTS, WIDE, straight=True).check()
+
+
+def test_code_for_another_number_of_partials_is_left_alone() -> None:
+    case = Case(member_named(HALVES, "root_f16_bias"), 6, 3, 3, WIDE)
+    slow = case.cycles
+    image = link_kernels([case.member.symbol, "root_f16_bias_of_2"], {})
+    output = (WIDE["out"], case.expected.nbytes)
+    outcome = call(image, case.member.symbol, case.registers, case.inputs, [output])
+    np.testing.assert_array_equal(outcome.array(WIDE["out"], case.expected), case.expected)
+    assert outcome.cycles == slow
 
 
 @pytest.mark.parametrize(("rows", "panels"), [(0, 0), (0, 1), (0, 5), (1, 0), (9, 0)])

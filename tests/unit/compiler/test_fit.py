@@ -141,8 +141,29 @@ def test_products_of_two_inner_groups_ask_for_no_straight_panel() -> None:
         active=np.array([True, True, False]),
         scalars={"inner": np.array([2, 3, 3]), "rows": np.array([60, 50, 70])},
     )
-    assert fit._straight(call) == "gemm_f16_near_9"
+    assert fit._straight(call) == ["gemm_f16_near_9"]
     call.scalars["inner"] = np.array([2, 2, 3])
-    assert fit._straight(call) is None
-    call.scalars["inner"], call.kernel = np.array([3, 3, 3]), "root_f16"
-    assert fit._straight(call) is None
+    assert fit._straight(call) == []
+    call.scalars["inner"], call.kernel = np.array([3, 3, 3]), "copy_u64"
+    assert fit._straight(call) == []
+
+
+def test_roots_ask_for_code_for_their_numbers_of_partials() -> None:
+    call = SimpleNamespace(
+        kernel="root_f16_bias",
+        active=np.array([True, True, True, False, True]),
+        scalars={"remote_count": np.array([3, 2, 3, 4, 16])},
+    )
+    assert fit._straight(call) == ["root_f16_bias_of_2", "root_f16_bias_of_3"]
+    call.kernel = "attention_merge_own_f16"
+    assert fit._straight(call) == ["attention_merge_own_f16_of_2", "attention_merge_own_f16_of_3"]
+    call.kernel = "root_f32"
+    assert fit._straight(call) == []
+
+
+def test_roots_get_code_for_their_number_of_partials() -> None:
+    made = fit.fit(two_products(16, 512, 1), 16, (ELEMENT_BYTES,), Numerics())
+    calls = [item for item in made.work.work if isinstance(item, Call) and item.kernel.startswith("root")]
+    wanted = {f"{call.kernel}_of_{call.scalars['remote_count'].max()}" for call in calls}
+    assert wanted
+    assert {name for name in made.runtime.active.symbols if name in STRAIGHT and "root" in name} == wanted

@@ -11,6 +11,7 @@ from . import (
     add,
     add_row,
     attention_merge,
+    attention_merge_straight,
     copy,
     copy_spans,
     gelu,
@@ -24,6 +25,7 @@ from . import (
     reduce,
     root,
     root_f32,
+    root_straight,
     rounding,
     row_sums,
     runtime,
@@ -68,8 +70,14 @@ _ON_DEMAND = (
 
 KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_ON_DEMAND)}
 
-STRAIGHT = gemm_tables.straight_sources()
-"""Straight middle panels of the float16 matrix kernels: linked only if they are asked for."""
+STRAIGHT = {
+    **gemm_tables.straight_sources(),
+    **root_straight.straight_sources(),
+    **attention_merge_straight.straight_sources(),
+}
+"""Code without a loop over what a program has a fixed number of, linked only if it is asked for: middle
+panels of the float16 matrix kernels, half rows of the float16 roots, and rows that are merged.
+"""
 
 _ROUTINES: dict[str, Callable[[], str]] = {
     **STRAIGHT,

@@ -33,6 +33,8 @@ from .attention_merge_source import (
     START,
     source,
 )
+from .attention_merge_straight import COUNTS, row_slots, straight_name
+from .attention_merge_straight import START as STRAIGHT_START
 from .attention_merge_supervisor import supervisor_cycles
 from .attention_merge_words import HALVED_ROWS, MAXIMUM_PARTS, WEIGHT_BYTES
 from .grid import MAXIMUM_SIDE, ROWS
@@ -43,14 +45,19 @@ SYMBOL, OWN_SYMBOL = "attention_merge_f16", "attention_merge_own_f16"
 MAXIMUM_OWN_STRIDE = (1 << 20) - 8
 
 
-def _cycles(own: bool, rows: Any, halves: Any, others: Any) -> Any:
+def _cycles(own: bool, rows: Any, halves: Any, others: Any, straight: bool) -> Any:
     rows, halves, others = (np.asarray(value, dtype=np.int64) for value in (rows, halves, others))
     panels, is_odd = halves // 2, halves % 2 == 1
     pairs = others * len(LARGEST) + others % 2 * 2 + others // 2 * PAIR_SLOTS
     panel = len(PANEL) - 2 * len(OTHER_PART) + 2 * others * len(OTHER_PART)
     end = np.where(is_odd, ODD_SLOTS + others * len(OTHER_PART) - (panels == 0), len(END))
     row = ROW_SLOTS + pairs + panels * panel + end
-    whole = len(START) + ceil_div(rows, WORKER_SLOTS) * row + 1
+    each = ceil_div(rows, WORKER_SLOTS)
+    whole = len(START) + each * row + 1
+    for count in COUNTS if straight else ():
+        beside, own_panel = row_slots(count)
+        own_rows = len(STRAIGHT_START) + each * (beside + panels * own_panel) + 1
+        whole = np.where((others == count) & ~is_odd, own_rows, whole)
     half_row = len(HALF_ROW) - len(OTHER_PART) + others * len(OTHER_PART)
     few = FEW_SLOTS + pairs + np.where(rows == 1, ceil_div(panels, 3), panels) * half_row + 1
     is_few = (rows > 0) & (rows <= HALVED_ROWS) & ~is_odd
@@ -61,12 +68,21 @@ def _cycles(own: bool, rows: Any, halves: Any, others: Any) -> Any:
 
 def cycles(rows: Any, halves: Any, parts: Any, **_: Any) -> Any:
     """Cycles of a call of `attention_merge_f16` (exact on the simulator); integers or arrays."""
-    return _cycles(False, rows, halves, np.asarray(parts) - 1)
+    return _cycles(False, rows, halves, np.asarray(parts) - 1, False)
 
 
-def own_cycles(rows: Any, halves: Any, remote_count: Any, **_: Any) -> Any:
-    """Cycles of a call of `attention_merge_own_f16` (exact on the simulator); integers or arrays."""
-    return _cycles(True, rows, halves, remote_count)
+def own_cycles(rows: Any, halves: Any, remote_count: Any, straight: bool = True, **_: Any) -> Any:
+    """Cycles of a call of `attention_merge_own_f16` (exact on the simulator); integers or arrays.
+
+    Args:
+        straight: code for the number of other parts is linked, as programs have it.
+    """
+    return _cycles(True, rows, halves, remote_count, straight)
+
+
+def straight_of(symbol: str, remote_count: int) -> str | None:
+    """Symbol of the code that a call with so many other parts asks for, if there is some."""
+    return straight_name(remote_count) if symbol == OWN_SYMBOL and remote_count in COUNTS else None
 
 
 def reference(partial: Halves, states: NDArray[np.float32], halves: int) -> Halves:

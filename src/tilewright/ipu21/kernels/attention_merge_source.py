@@ -21,6 +21,7 @@ Worker registers:
 from __future__ import annotations
 
 from ..machine.timing import MULTI_SLOT
+from .attention_merge_straight import COUNTS, straight_name
 from .attention_merge_supervisor import WHOLE_ROWS, launches, prologue
 from .attention_merge_words import (
     BACK_HALF,
@@ -294,5 +295,13 @@ def source(symbol: str, own: bool) -> str:
         *_whole_rows(),
         *_odd_rows(),
         *_few_rows(),
+        *(_straight_table() if own else []),
     ]
     return section(symbol, lines)
+
+
+def _straight_table() -> list[str]:
+    """The code for each number of other parts, 0 where nobody has asked for it."""
+    names = map(straight_name, COUNTS)
+    words = [line for name in names for line in (f".weak {name}", f".word {name}")]
+    return [".balign 4", ".Lmerge_straight:", ".word 0", *words]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from .attention_merge_straight import COUNTS
 from .attention_merge_words import (
     BACK_HALF,
     BACK_PANEL,
@@ -27,6 +28,8 @@ from .attention_merge_words import (
     PART_STEP,
     ROWS,
     STATES,
+    STRAIGHT_HALF,
+    STRAIGHT_PANEL,
     WEIGHT_BYTES,
     WORKER_WORDS,
 )
@@ -137,7 +140,7 @@ def prologue(own: bool) -> tuple[str, ...]:
     free = [f"$m{register}" for register in range(9) if f"$m{register}" not in given.values()]
     return (
         *schedule(common, free, given, seed=_SEED),
-        *(line for part in _workers() for line in schedule(part, _FREE)),
+        *(line for part in _workers(own) for line in schedule(part, _FREE)),
     )
 
 
@@ -147,7 +150,7 @@ _FREE = [f"$m{register}" for register in range(8)]
 _SEED = 24
 
 
-def _workers() -> list[list[str]]:
+def _workers(own: bool) -> list[list[str]]:
     """The workers' own frames, from the common words and the places of the first row; the worker code ($m9)
     and whether rows are few ($m8).
     """
@@ -195,6 +198,7 @@ def _workers() -> list[list[str]]:
         "setzi $m9, .Lmerge_rows",
         "setzi %last, .Lmerge_odd",
         "movnz $m9, %unpaired, %last",
+        *(_STRAIGHT if own else []),
         "setzi %entry, .Lmerge_few",
         "movnz $m9, $m8, %entry",
         "setzi %exit, .Lmerge_exit",
@@ -202,7 +206,26 @@ def _workers() -> list[list[str]]:
         "cmpslt %rows, %rows, 0",
         "movnz $m9, %rows, %exit",
     ]
+    if own:
+        # From behind the last part's half row to the first one's next, in words.
+        for word, back in ((STRAIGHT_HALF, BACK_HALF), (STRAIGHT_PANEL, BACK_PANEL)):
+            further = [load_back("%back", back), load_back("%step", PART_STEP), "shrs %back, %back, 3"]
+            parts.append([*further, "add %back, %back, %step", to_frame("%back", word)])
     return [*parts, choice]
+
+
+_STRAIGHT = [
+    load_back("%count", COUNT),
+    f"cmpult %known, %count, {COUNTS.stop}",
+    "mul %count, %count, %known",
+    "shl %count, %count, 2",
+    "setzi %straight, .Lmerge_straight",
+    "ld32 %straight, %straight, %count, 0",
+    "andc %straight_known, %known, %unpaired",
+    "mul %straight, %straight, %straight_known",
+    "movnz $m9, %straight, %straight",
+]
+"""The code for the number of other parts, if it is linked and all panels are whole."""
 
 
 def _spread(word: int, name: str, step: str, half: int = 0) -> list[str]:

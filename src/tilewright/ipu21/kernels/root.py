@@ -27,6 +27,7 @@ from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .root_frame import EXACT, NONE, PLAIN, POINT, WIDE, Member
 from .root_source import is_wide, source, supervisor_cycles
+from .root_straight import straight_slots
 from .root_worker import (
     FACTORS,
     VARIANTS,
@@ -45,21 +46,43 @@ MAXIMUM_COUNT = 4095
 MAXIMUM_STRIDE = (1 << 20) - 8
 
 
-def cycles(variant: Variant, rows: Any, panels: Any, remote_count: Any, wide: bool = True, **_: Any) -> Any:
+def cycles(
+    variant: Variant,
+    rows: Any,
+    panels: Any,
+    remote_count: Any,
+    wide: bool = True,
+    straight: bool = True,
+    **_: Any,
+) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays.
 
     Args:
         wide: the operands allow 16-byte loads, see `root_source.is_wide`.
+        straight: code for the number of remote partials is linked, as programs have it.
     """
     rows, panels, count = (np.asarray(value, dtype=np.int64) for value in (rows, panels, remote_count))
     row = row_slots(variant, WIDE if wide else PLAIN) + count * (1 if wide else 2)
     if POINT in variant.ways:
         row = np.where(count > 0, row, row_slots(variant, POINT))
-    first = start_slots(variant) + 3 - next_slots(variant)
-    return piece_cycles(variant, rows, panels, first, panel_slots(variant), row)
+    panel: Any = panel_slots(variant)
+    first: Any = start_slots(variant) + 3 - next_slots(variant)
+    if wide and straight:
+        own_row, own_panel = straight_slots(variant)
+        has_own = np.isin(count, variant.straight_counts)
+        row, panel = np.where(has_own, own_row + count, row), np.where(has_own, own_panel, panel)
+        first = first - has_own
+    return piece_cycles(variant, rows, panels, first, panel, row)
 
 
-def piece_cycles(member: Member, rows: Any, panels: Any, first: int, panel: int, row: Any) -> Any:
+def straight_of(symbol: str, remote_count: int) -> str | None:
+    """Symbol of the code that a call with so many remote partials asks for, if there is some."""
+    variant = next((variant for variant in VARIANTS if variant.symbol == symbol), None)
+    has_own = variant is not None and remote_count in variant.straight_counts
+    return variant.straight_name(remote_count) if variant is not None and has_own else None
+
+
+def piece_cycles(member: Member, rows: Any, panels: Any, first: Any, panel: Any, row: Any) -> Any:
     """Cycles of a call of either root family, from the busiest worker's slots; see `grid.busiest`."""
     slots = busiest(rows, panels, panel, row, first)
     return supervisor_cycles(member) + WORKER_SLOTS * np.maximum(slots, IDLE)

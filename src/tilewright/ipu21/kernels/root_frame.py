@@ -29,6 +29,7 @@ class Member:
         early: the residual is added before an activation, not behind it, and is called addend.
         family: its symbol without options.
         row_bytes: of 16 columns.
+        straight_counts: numbers of remote partials for which there may be code without a loop over them.
     """
 
     bias: bool
@@ -37,6 +38,11 @@ class Member:
     early: bool = False
     family: ClassVar[str]
     row_bytes: ClassVar[int]
+    straight_counts: ClassVar[range] = range(0)
+
+    def straight_name(self, count: int) -> str:
+        """Symbol of the code for so many remote partials."""
+        return f"{self.symbol}_of_{count}"
 
     @property
     def symbol(self) -> str:
@@ -78,8 +84,10 @@ def _half(register: str, word: int, part: int) -> str:
     return f"lds16 {register}, $mvertex_base, $mzero, {2 * word + part}"
 
 
-def start_lines(member: Member, auxiliary: Sequence[str] = ("fnop", "fnop", "fnop")) -> list[str]:
-    """A worker's pointers and counts; `auxiliary` may use $a4.
+def start_lines(
+    member: Member, auxiliary: Sequence[str] = ("fnop", "fnop", "fnop"), *, counted: bool = True
+) -> list[str]:
+    """A worker's pointers and counts; `auxiliary` may use $a4; without $m3 unless `counted`.
 
     Leaves $m0 own, $m1 remote, $m2 out, $m3 remote partials, $m4 the step to the next one, $m5 to the next
     row, $m6 rows and $m7 panels after the first, $m8 bias, $m9 residual.
@@ -91,7 +99,7 @@ def start_lines(member: Member, auxiliary: Sequence[str] = ("fnop", "fnop", "fno
         bundle(from_frame("$m0", OWN), auxiliary[1]),
         bundle(from_frame("$m2", OUT), auxiliary[2]),
         from_frame("$m1", REMOTE),
-        _half("$m3", PARTIALS, 0),
+        *([_half("$m3", PARTIALS, 0)] if counted else []),
         from_frame("$m4", ALONG),
         from_frame("$m5", BACK),
     ]

@@ -55,12 +55,13 @@ def _way(member: Member) -> list[str]:
         "setzi $m1, .Lroot_point",
         "movnz $m9, $m0, $m1",
     ]
+    straight = bool(member.straight_counts)
     return [
         "shr $m0, $m8, 20",
         to_frame("$m0", PARTIALS),
+        *(_find_straight(member) if straight else []),
         "mul $m1, $m9, $m0",
-        "sub $m1, 32, $m1",
-        *to_frames("$m1", BACK, member.words),
+        "sub $m6, 32, $m1",
         "shl $m8, $m8, 12",
         "shr $m8, $m8, 12",
         # Wide: both in region 1, and no lowest four bits. Without remote partials, own decides.
@@ -74,6 +75,8 @@ def _way(member: Member) -> list[str]:
         "and $m1, $m1, $m3",
         f"shr $m1, $m1, {REGION1_SHIFT}",
         "and $m0, $m0, $m1",
+        *(_LOADS_OF_STRAIGHT if straight else []),
+        *to_frames("$m6", BACK, member.words),
         # From one remote partial to the next in accesses: of 16 bytes, or of 8 from second half to first.
         "add $m1, $m9, -8",
         "shrs $m1, $m1, 3",
@@ -84,7 +87,35 @@ def _way(member: Member) -> list[str]:
         "setzi $m1, .Lroot_wide",
         "movnz $m9, $m0, $m1",
         *(point if POINT in member.ways else []),
+        *(["movnz $m9, $m5, $m5"] if straight else []),
     ]
+
+
+def _find_straight(member: Member) -> list[str]:
+    """The code for $m0 remote partials to $m5, or 0 if there is none."""
+    return [
+        f"cmpult $m2, $m0, {member.straight_counts.stop}",
+        "mul $m2, $m2, $m0",
+        "shl $m2, $m2, 2",
+        "setzi $m5, .Lroot_straight",
+        "ld32 $m5, $m5, $m2, 0",
+    ]
+
+
+_LOADS_OF_STRAIGHT = [
+    "mul $m5, $m5, $m0",
+    "add $m2, $m6, $m9",
+    "shrs $m2, $m2, 4",
+    "movnz $m6, $m5, $m2",
+]
+"""Only wide: and from the last remote partial to the first of the next half row, in accesses."""
+
+
+def _straight_table(member: Member) -> list[str]:
+    """The code for each number of remote partials, 0 where nobody has asked for it."""
+    names = [member.straight_name(count) for count in member.straight_counts]
+    words = [line for name in names for line in (f".weak {name}", f".word {name}")]
+    return [".balign 4", ".Lroot_straight:", ".word 0", *words]
 
 
 def _shares(member: Member, two: int, kept: int) -> list[str]:
@@ -189,7 +220,8 @@ def _supervisor(member: Member) -> tuple[str, ...]:
 
 def source(member: Member, workers: Sequence[str]) -> str:
     """The whole kernel, from its workers' ways `.Lroot_<way>` and their end `.Lroot_exit`."""
-    return section(member.symbol, [*_supervisor(member), *workers])
+    table = _straight_table(member) if member.straight_counts else []
+    return section(member.symbol, [*_supervisor(member), *workers, *table])
 
 
 def supervisor_cycles(member: Member) -> int:

@@ -18,6 +18,7 @@ Worker registers:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -38,6 +39,9 @@ from .root_frame import (
 )
 from .text import bundle, worker
 
+STRAIGHT_COUNTS = 16
+"""Fewer remote partials than this have code of their own, see `root_straight`."""
+
 FACTORS = {TANH: (LINEAR, CUBIC), EXACT: (0x3E65, 0x2C7F)}
 """Halves c1, c3 of the gate sigm(c1 x + c3 x^3): those of the tanh form, and those with the least error of
 GeLU itself after all rounding."""
@@ -49,6 +53,7 @@ class Variant(Member):
 
     family: ClassVar[str] = "root_f16"
     row_bytes: ClassVar[int] = 32
+    straight_counts: ClassVar[range] = range(1, STRAIGHT_COUNTS)
 
     @property
     def late(self) -> bool:
@@ -106,7 +111,7 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
     """One half row; entered at `<label>_first` where the late store is skipped, left when no row follows."""
     if way == POINT:
         return _point(label)
-    bias, residual, activation = variant.bias, variant.residual, variant.activation
+    bias = variant.bias
     accumulate = "f16v8acc $a0:3"
     step = "2" if way == WIDE else "3"
     late = "st64step $a6:7, $mzero, $m2+=, $m11"
@@ -124,15 +129,25 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
     lines.append(bundle(f"rpt $m3, {0 if way == WIDE else 1}", entered))
     lines += load_lines(way, "$m1", "$m4", accumulate)
     lines.append(bundle("add $m1, $m1, $m5", accumulate))
-    main = [late, "setzi $m11, 3", "nop", "nop"] if variant.late else ["nop"] * 4
+    return [*lines, *finish_lines(variant, label, [late, "setzi $m11, 3"] if variant.late else ["nop"] * 2)]
+
+
+def finish_lines(variant: Variant, label: str, mains: Sequence[str]) -> list[str]:
+    """From a half row's sums in the accumulators to the store of its first word and the branch to
+    `<label>_row`.
+
+    Args:
+        mains: two instructions that go along, where nothing else has to.
+    """
+    bias, residual = variant.bias, variant.residual
+    main = [*mains, "nop", "nop"]
     bias_loads = ["ld64 $a0:1, $m8, $mzero, 0", "ld64 $a2:3, $m8, $mzero, 1"]
-    if activation == NONE:
+    if variant.activation == NONE:
         if bias:
             main[:2] = bias_loads
         main[2:] = ["st64step $a4:5, $mzero, $m2+=, 1", f"brnzdec $m6, {label}_row"]
-        return [*lines, *map(bundle, main, TAKE_OUT)]
-    lines += map(bundle, main, TAKE_OUT)
-    lines += [bundle("nop", step) for step in _GATE]
+        return [*map(bundle, main, TAKE_OUT)]
+    lines = [*map(bundle, main, TAKE_OUT), *(bundle("nop", step) for step in _GATE)]
     store = "st64step $a4:5, $mzero, $m2+=, 1"
     again = f"brnzdec $m6, {label}_row"
     lines += [bundle("nop", "f16v2sigm $a0, $a0"), bundle("nop", "f16v2sigm $a1, $a1")]
@@ -164,10 +179,10 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
     return [*lines, bundle(store, "f16v4add $a6:7, $a6:7, $a2:3"), bundle(again)]
 
 
-def _start(variant: Variant) -> list[str]:
-    """A worker's pointers and counts, and the factors of `f16v4mix`."""
+def start_worker(variant: Variant, *, counted: bool = True) -> list[str]:
+    """A worker's pointers and counts, and the factors of `f16v4mix`; see `start_lines`."""
     gate = "fnop" if variant.activation == NONE else "uput $TAS, $a4"
-    return start_lines(variant, (_factor(variant, 0), _factor(variant, 1), gate))
+    return start_lines(variant, (_factor(variant, 0), _factor(variant, 1), gate), counted=counted)
 
 
 def _factor(variant: Variant, part: int) -> str:
@@ -200,13 +215,13 @@ def worker_lines(variant: Variant) -> list[str]:
     for way in variant.ways:
         label = f".Lroot_{way}"
         body = [*_panel(variant, way, label), *_row(variant, way, label), *_next(variant, label)]
-        lines += worker(label, [*_start(variant), *body])
+        lines += worker(label, [*start_worker(variant), *body])
     return [*lines, ".Lroot_exit:", "exitz $m15"]
 
 
 def start_slots(variant: Variant) -> int:
     """Slots of a worker in front of its first panel."""
-    return len(_start(variant))
+    return len(start_worker(variant))
 
 
 def panel_slots(variant: Variant) -> int:

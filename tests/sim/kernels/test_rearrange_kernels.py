@@ -14,7 +14,7 @@ from tilewright.ipu21.machine.memory import REGION1_BASE
 
 pytestmark = pytest.mark.sim
 
-SIDES = [0, 1, 2, 3, 4, 5, 7]
+SIDES = [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 class Tiles:
@@ -71,8 +71,19 @@ def test_tiles_in_a_line(count: int) -> None:
         Tiles(rows, columns, 3, out=REGION1_BASE + 0x10000, x=DATA).check()
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(3, 2), (13, 2), (9, 3), (6, 6), (2, 6), (5, 6)])
+def test_six_tiles_that_are_whole_rows_of_tiles(rows: int, columns: int) -> None:
+    """Then a worker's tiles lie at equal steps, and all workers but the last few have as many of them."""
+    for case in (Tiles(rows, columns), Tiles(rows, columns, 3, out=REGION1_BASE + 0x20000, x=DATA)):
+        assert case.apart
+        case.check()
+
+
 def test_transposition_without_races() -> None:
     for case in (
+        Tiles(3, 2),
+        Tiles(5, 2),
+        Tiles(3, 6),
         Tiles(1, 1),
         Tiles(2, 1),
         Tiles(1, 3),

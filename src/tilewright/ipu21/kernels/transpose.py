@@ -7,7 +7,8 @@ tile's blocks follow each other down the rows first; loads run on into words of 
 
 Workers take whole tiles in turn, or pairs of workers take them and each half the columns, whichever ends
 earlier; without the one-slot way always the pairs. Tiles in one line, one beside or below the other, lie at
-equal steps, and each worker has a frame of its own.
+equal steps, and so do a worker's where six tiles are whole rows of them (`ROUNDS`); then each worker has a
+frame of its own.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .transpose_source import (
     FEW,
     FEW_START,
     LINE_START,
+    ROUNDS,
     TILE,
     WRAP,
     few_code,
@@ -87,6 +89,9 @@ def cycles(
     few = len(FEW_START) + len(few_code(0)) - 1
     line = np.where(tiles <= FEW, few, len(LINE_START) + in_line + 1)
     is_line = ((high == 1) | (wide == 1)) & (tiles > 0) & np.asarray(apart)
+    is_round = np.isin(wide, list(ROUNDS)) & (high > 1) & np.asarray(apart)
+    line = np.where(is_round, len(LINE_START) + ceil_div(tiles, 6) * line_slots(False) + 1, line)
+    is_line = is_line | is_round
     slots = np.where(is_line, line, np.where(wide > 0, slots, 5))
     by_line, by_turns = launches()
     fixed = (

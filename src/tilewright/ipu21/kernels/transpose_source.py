@@ -17,10 +17,27 @@ LINE_X, LINE_OUT, LINE_MORE, LINE_X_STEP, LINE_OUT_STEP, LINE_STRIDES = range(6)
 LINE_WORDS = 6
 """Words of a worker's frame where tiles lie in a line: its first one, how many follow, and steps. Where tiles
 are few the third word says where the worker's code begins."""
-X, OUT, ROW_TILES, COLUMN_TILES, NEXT_X, NEXT_OUT, OUT_STRIDE, X_STRIDE, TILES, NEAR, IS_FEW, IS_WHOLE = (
-    range(LINE_WORDS * WORKER_SLOTS, LINE_WORDS * WORKER_SLOTS + 12)
-)
-FRAME_BYTES = 4 * (IS_WHOLE + 1)
+(
+    X,
+    OUT,
+    ROW_TILES,
+    COLUMN_TILES,
+    NEXT_X,
+    NEXT_OUT,
+    OUT_STRIDE,
+    X_STRIDE,
+    TILES,
+    NEAR,
+    IS_FEW,
+    IS_WHOLE,
+    ROUND,
+) = range(LINE_WORDS * WORKER_SLOTS, LINE_WORDS * WORKER_SLOTS + 13)
+"""ROUND: rows of tiles that all workers together take, if these are always as many; otherwise 0."""
+FRAME_BYTES = 4 * (ROUND + 2)
+"""In whole steps of 8 bytes."""
+ROUNDS = {wide: WORKER_SLOTS // wide for wide in (2, 3, 6)}
+"""By the number of tiles beside each other: of these, six at a time are whole rows, so that a worker's tiles
+lie at equal steps."""
 FEW = 2
 """Up to so many tiles a third of one is a worker's share."""
 

@@ -26,6 +26,8 @@ from .transpose_source import (
     NEXT_X,
     OUT,
     OUT_STRIDE,
+    ROUND,
+    ROUNDS,
     ROW_TILES,
     STRIDES,
     TILE,
@@ -44,9 +46,12 @@ NO_LINE = "brz $m8, .Ltranspose_turns"
 
 @cache
 def prologue() -> tuple[str, ...]:
-    """From the arguments to the launch: the worker code ($m9), and whether tiles lie in a line ($m8)."""
+    """From the arguments to the launch: the worker code ($m9), and whether each worker's tiles lie at equal
+    steps ($m8).
+    """
     given = {"%out": "$m2", "%x": "$m3", "%shape": "$m4", "%x_along": "$m5", "%out_along": "$m6"}
-    parts = [_line(), _line_counts(), _few_entries(), *_line_places(), _line_strides()]
+    parts = [_line(), _rounds(), _line_counts(), _few_entries(), *_line_places(), *_round_places()]
+    parts.append(_line_strides())
     return (
         *schedule(_common(), ["$m0", "$m1", "$m7", "$m8", "$m9"], given),
         *(line for part in parts for line in schedule(part, _FREE)),
@@ -55,7 +60,7 @@ def prologue() -> tuple[str, ...]:
 
 
 def launches() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """For tiles in a line, and in turns."""
+    """For tiles at equal steps, and in turns."""
     return launch(FRAME_BYTES, LINE_WORDS), launch(FRAME_BYTES)
 
 
@@ -132,6 +137,29 @@ def _line() -> list[str]:
         "add %few, %tiles, -1",
         f"cmpult %few, %few, {FEW}",
         to_frame("%few", IS_FEW),
+    ]
+
+
+def _rounds() -> list[str]:
+    """Whether all workers together take whole rows of tiles, which then are whole ones."""
+    lines = [load_back("%beside", COLUMN_TILES), "mov %round, $mzero"]
+    for wide, rows in ROUNDS.items():
+        name = f"%is_{wide}"
+        lines += [f"cmpeq {name}, %beside, {wide - 1}", f"mul {name}, {name}, {rows}"]
+        lines.append(f"add %round, %round, {name}")
+    return [
+        *lines,
+        load_back("%below", ROW_TILES),
+        "cmpslt %several, $mzero, %below",
+        "mul %round, %round, %several",
+        load_back("%near", NEAR),
+        "cmpeq %far, %near, 0",
+        "mul %round, %round, %far",
+        to_frame("%round", ROUND),
+        "cmpult %is_round, $mzero, %round",
+        load_back("%whole", IS_WHOLE),
+        "or %whole, %whole, %is_round",
+        to_frame("%whole", IS_WHOLE),
     ]
 
 
@@ -217,6 +245,40 @@ def _line_places() -> list[list[str]]:
     return found
 
 
+def _round_places() -> list[list[str]]:
+    """The same if all workers together take whole rows of tiles: the first ones follow each other."""
+    found = []
+    for start, word, step_word in ((X, LINE_X, LINE_X_STEP), (OUT, LINE_OUT, LINE_OUT_STEP)):
+        beside, below = ("%along", "%tile") if start == X else ("%tile", "%along")
+        lines = [
+            load_back("%round", ROUND),
+            load_back("%last", COLUMN_TILES),
+            load_back("%along", X_STRIDE if start == X else OUT_STRIDE),
+            f"setzi %tile, {TILE}",
+            # From the last tile of a row to the first one of the next row.
+            f"mul %back, {beside}, %last",
+            f"sub %back, {below}, %back",
+            f"mul %step, {below}, %round",
+            load_back("%first", start),
+            "mov %left, %last",
+        ]
+        for number in range(WORKER_SLOTS):
+            frame = number * LINE_WORDS
+            for value, here in (("%first", frame + word), ("%step", frame + step_word)):
+                kept = f"%kept_{here}"
+                lines += [load_back(kept, here), f"movnz {kept}, %round, {value}", to_frame(kept, here)]
+            lines += [
+                f"mov %on{number}, %back",
+                f"movnz %on{number}, %left, {beside}",
+                f"add %first, %first, %on{number}",
+                f"cmpeq %at_end{number}, %left, 0",
+                "add %left, %left, -1",
+                f"movnz %left, %at_end{number}, %last",
+            ]
+        found.append(lines)
+    return found
+
+
 def _line_strides() -> list[str]:
     return [
         f"setzi %strides, {STRIDES & 0xFFFFF:#x}",
@@ -235,7 +297,7 @@ def _choice() -> list[str]:
         load_back("%near", NEAR),
         "setzi %entry, .Ltranspose_plain",
         "movnz $m9, %near, %entry",
-        # A line, if there are tiles and they are not near.
+        # At equal steps: in a line, if there are tiles and they are not near, or by whole rows.
         "cmpult %tiles, $mzero, %tiles",
         load_back("%high", ROW_TILES),
         "cmpeq %high, %high, 0",
@@ -244,6 +306,8 @@ def _choice() -> list[str]:
         "or %high, %high, %wide",
         "and %high, %high, %tiles",
         "cmpult $m8, %near, %high",
+        load_back("%round", ROUND),
+        "or $m8, $m8, %round",
         load_back("%few", IS_FEW),
         load_back("%whole", IS_WHOLE),
         "setzi %entry, .Ltranspose_line_halves",

@@ -24,7 +24,7 @@ from .emit.runtime_image import Runtime, runtime_with
 from .kernels import attention_merge as merge
 from .kernels import root
 from .kernels.copy_spans import SYMBOL as COPY_SPANS
-from .kernels.gemm_source import SYMBOLS
+from .kernels.gemm_source import LISTED, SYMBOLS
 from .kernels.gemm_tables import straight_of as panel_of
 from .kernels.rounding import SET_ROUNDING
 from .lower.calls import Call
@@ -191,7 +191,7 @@ def _straight(call: Call) -> list[str]:
     """The straight code that a call asks for, as far as there is some: of a product the middle panel of its
     busiest tile, of roots and merges what takes as many parts as a tile gets.
     """
-    if call.kernel in SYMBOLS.values():
+    if call.kernel in (*SYMBOLS.values(), *LISTED.values()):
         repeating = call.active & (call.scalars["inner"] > 2)
         asked = [panel_of(int(call.scalars["rows"][repeating].max(initial=0)))]
     else:

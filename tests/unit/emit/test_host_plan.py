@@ -177,3 +177,13 @@ def test_many_absences_take_four_words() -> None:
     for _ in range(1000):
         sequence.absent(2)
     assert len(sequence) == 4
+
+
+def test_what_goes_on_behind_another_slice_is_one_piece_of_a_slot() -> None:
+    """Each piece is copied by a call of its own; one that begins elsewhere, or in another slot, stays one."""
+    slices = [(3, 0x80000, 0, 64), (3, 0x80040, 64, 96), (3, 0x90000, 160, 32), (5, 0x80040, 192, 32)]
+    batches = plan_batches([binding("b", slices), binding("c", [(3, 0x90020, 0, 4096)])])
+    first, second = batches.slots
+    assert first[3].pieces == [Piece(0x80000, 0, 160), Piece(0x90000, 160, 32 + 4096 - 192)]
+    assert first[5].pieces == [Piece(0x80040, 0, 32)]
+    assert second[3].pieces == [Piece(0x90000 + 32 + 4096 - 192, 0, 192)]

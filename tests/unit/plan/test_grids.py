@@ -35,9 +35,9 @@ def problems(draw: st.DrawFn) -> tuple[Shape, Grid]:
 def holders(layout: Layout) -> np.ndarray:
     """How many tiles hold each element."""
     counts = np.zeros(layout.view, dtype=int)
-    for shard in layout.shards:
-        r, c = int(shard["row"]), int(shard["column"])
-        counts[r : r + int(shard["rows"]), c : c + int(shard["columns"])] += 1
+    for piece in layout.pieces:
+        r, c = int(piece["row"]), int(piece["column"])
+        counts[r : r + int(piece["rows"]), c : c + int(piece["columns"])] += 1
     return counts
 
 
@@ -50,6 +50,16 @@ def test_every_element_is_stored_once(problem: tuple[Shape, Grid]) -> None:
         grids.result_layout(shape, grid),
     ):
         assert (holders(layout) == 1).all()
+
+
+@given(problems())
+def test_who_shares_a_block_of_weights_has_as_many_panels_as_the_others(problem: tuple[Shape, Grid]) -> None:
+    shape, grid = problem
+    whole, stored = grids.weight_layout(shape, grid), grids.stored_weight_layout(shape, grid)
+    for block in range(grid.c * grid.k):
+        sharers = block + grid.c * grid.k * np.arange(grid.r)
+        assert stored.bytes[sharers].sum() == whole.bytes[block]
+        assert np.ptp(stored.bytes[sharers]) <= stored.record_bytes
 
 
 @given(problems())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -114,6 +116,86 @@ def test_retile_fills_every_destination(
                 assert got[tile][index_of(order, shard, row, column)] == matrix[row, column]
 
 
+@given(
+    order=st.sampled_from(["a16", "b16"]),
+    rows=st.integers(1, 90),
+    columns=st.integers(1, 90),
+    sharers=st.integers(1, 9),
+    cuts=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    window=st.booleans(),
+)
+def test_records_that_are_dealt_are_brought_to_all_who_share_them(
+    order: str, rows: int, columns: int, sharers: int, cuts: tuple[int, int], window: bool
+) -> None:
+    """To the same places by hearing oneself and copying, and with what stays left out."""
+    r, c = cuts
+    whole = Layout(
+        order,
+        Axis(rows, BLOCKS[order][0], (Level(r, c),)),
+        Axis(columns, 16, (Level(c, 1),)),
+        r * c * sharers,
+    )
+    part = whole
+    if window:
+        part = replace(whole, row=replace(whole.row, levels=(*whole.row.levels, Level(2, 1, index=1))))
+    dealt = replace(whole, dealt=True)
+    matrix = np.arange(rows * columns).reshape(rows, columns)
+    filled = fill(whole, matrix)
+    first, count = dealt.runs
+    size = dealt.record_bytes // 2
+    held = [
+        data[size * int(first[tile]) : size * int(first[tile] + count[tile])]
+        for tile, data in enumerate(filled)
+    ]
+    assert [len(data) for data in held] == (dealt.bytes // 2).tolist()
+    expected = fill(part, matrix)
+    everything = retile(dealt, part)
+    got = [np.full(len(data), -1) for data in expected]
+    carry_out(everything, held, got)
+    for mine, wanted in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(mine[wanted >= 0], wanted[wanted >= 0])
+    others = retile(dealt, part, hearing="none")
+    got = [np.full(len(data), -1) for data in expected]
+    carry_out(others.sent, held, got)
+    own = [np.full(len(data), -1) for data in expected]
+    carry_out(others.kept, held, own)
+    for one, other, wanted in zip(got, own, expected, strict=True):
+        assert ((one < 0) | (other < 0)).all()
+        np.testing.assert_array_equal(np.maximum(one, other)[wanted >= 0], wanted[wanted >= 0])
+    assert all(
+        int(fragment["source"]) not in others.tiles[fragment["first"] :][: fragment["count"]]
+        for fragment in others.fragments
+    )
+
+
+@given(
+    rows=st.integers(1, 90),
+    columns=st.integers(1, 90),
+    sharers=st.integers(1, 9),
+    order=st.sampled_from(["a16", "b16"]),
+)
+def test_pieces_are_what_tiles_hold(rows: int, columns: int, sharers: int, order: str) -> None:
+    whole = Layout(order, Axis(rows, BLOCKS[order][0]), Axis(columns, 16), sharers)
+    dealt = replace(whole, dealt=True)
+    matrix = np.arange(rows * columns).reshape(rows, columns)
+    together = fill(replace(whole, tiles=1), matrix)[0]
+    for layout in (whole, dealt):
+        held = [np.full(int(size) // 2, -2) for size in layout.bytes]
+        for piece in layout.pieces:
+            begin = int(piece["offset"]) // 2
+            place = held[int(piece["tile"])][begin:]
+            end = int(piece["padded_rows"] * piece["padded_columns"])
+            assert (place[:end] == -2).all()
+            place[:end] = -1
+            for row in range(int(piece["row"]), int(piece["row"] + piece["rows"])):
+                for column in range(int(piece["column"]), int(piece["column"] + piece["columns"])):
+                    place[index_of(order, piece, row, column)] = matrix[row, column]
+        if layout.dealt:
+            np.testing.assert_array_equal(np.concatenate(held), together)
+        else:
+            assert all(np.array_equal(data, together) for data in held)
+
+
 @given(rows=st.integers(1, 90), columns=st.integers(1, 40), groups=st.integers(1, 4))
 def test_what_travels_and_what_stays_fill_every_destination_together(
     rows: int, columns: int, groups: int
@@ -127,7 +209,7 @@ def test_what_travels_and_what_stays_fill_every_destination_together(
         3 * groups,
     )
     destination = Layout("a16", Axis(groups * rows, 1, (), segments), Axis(columns, 16), 3 * groups)
-    traffic = retile(source, destination, lone_copies=True)
+    traffic = retile(source, destination, hearing="paired")
     matrix = np.arange(groups * rows * columns).reshape(-1, columns)
     held = fill(source, matrix)
     got = [np.full(int(size) // 2, -1) for size in destination.bytes]

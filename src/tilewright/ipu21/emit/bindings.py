@@ -50,20 +50,29 @@ def make_binding(
 
 
 def _slices(buffer: Buffer, work: TileWork, placement: Placement, replicas: bool) -> NDArray[np.void]:
-    """One slice per shard, in terms of the device's matrix."""
-    shards = buffer.layout.shards
+    """One slice per piece, in terms of the device's matrix."""
     distinct = distinct_shards(buffer.layout)
     holders = distinct.tiles[distinct.first[:-1]]
     sizes = buffer.layout.bytes[holders]
     offsets = np.cumsum(sizes) - sizes
-    tiles = np.flatnonzero(distinct.of_tile >= 0) if replicas else holders
-    slices = np.zeros(len(tiles), dtype=SLICE)
-    slices["tile"] = to_physical(tiles)
-    slices["address"] = buffer_addresses(buffer.name, work, placement)[tiles]
-    slices["file_offset"] = offsets[distinct.of_tile[tiles]]
-    slices["size"] = buffer.layout.bytes[tiles]
+    pieces = buffer.layout.pieces
+    if not replicas:
+        pieces = pieces[np.isin(pieces["tile"], holders)]
+    tiles = pieces["tile"]
+    slices = slices_of(pieces, buffer.layout)
+    slices["address"] += buffer_addresses(buffer.name, work, placement)[tiles].astype(np.uint32)
+    slices["file_offset"] += offsets[distinct.of_tile[tiles]].astype(np.uint64)
+    return slices
+
+
+def slices_of(pieces: NDArray[np.void], layout: Layout) -> NDArray[np.void]:
+    """A slice for each piece; addresses and offsets count from the beginning of what its tile holds."""
+    slices = np.zeros(len(pieces), dtype=SLICE)
+    slices["tile"] = to_physical(pieces["tile"])
+    slices["address"] = slices["file_offset"] = pieces["offset"]
+    slices["size"] = pieces["padded_rows"] * pieces["padded_columns"] * layout.element_bytes
     for field in SHARD.names or ():
-        slices[field] = shards[field][tiles]
+        slices[field] = pieces[field]
     return slices
 
 

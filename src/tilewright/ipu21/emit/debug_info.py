@@ -281,8 +281,8 @@ def held_values(
         if not isinstance(step, Exchange):
             continue
         for move in step.moves:
-            # Of two steps only the second makes it whole.
-            if not isinstance(move, Retile) or move.part == "sent":
+            # Of two steps only the second makes it whole; what others bring never does.
+            if not isinstance(move, Retile) or move.part in ("sent", "others"):
                 continue
             layout = plan.buffers[move.destination].layout
             for item in reversed(found):

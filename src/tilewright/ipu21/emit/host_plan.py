@@ -7,7 +7,7 @@ its byte stream, and the stream is cut at slot boundaries; batch b moves every t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +45,14 @@ class Slot:
     @property
     def size(self) -> int:
         return sum(piece.size for piece in self.pieces)
+
+    def add(self, piece: Piece) -> None:
+        """Append a piece, as one with the last if it goes on behind that on the tile too."""
+        last = self.pieces[-1] if self.pieces else None
+        if last is not None and last.address + last.size == piece.address:
+            self.pieces[-1] = replace(last, size=last.size + piece.size)
+        else:
+            self.pieces.append(piece)
 
 
 @dataclass
@@ -98,7 +106,7 @@ def plan_batches(bindings: Sequence[Binding]) -> Batches:
                     rows.append([])
                 length = min(size - done, SLOT_BYTES - offset)
                 slot = slots[batch].setdefault(tile, Slot(COMMAND_PAGE_BYTES + page_offset))
-                slot.pieces.append(Piece(address + done, offset, length))
+                slot.add(Piece(address + done, offset, length))
                 rows[batch].append((DATA_PAGE, page_offset + offset, file_offset + done, length))
                 position += length
                 done += length

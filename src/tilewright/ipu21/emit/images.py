@@ -141,7 +141,7 @@ def _marks(programs: Programs, index: int, loop_address: int, output_step: int) 
 def initial_zeros(work: TileWork, placement: Placement, tile_class: TileClass) -> list[Segment]:
     """Zeros for bytes that kernels may read although no step writes them: padding rows and access tails."""
     plan = work.plan
-    written = {*(held.buffer for held in plan.inputs.values()), *plan.weights, *plan.tables}
+    written = {*(held.buffer for held in plan.inputs.values()), *plan.weights, *plan.tables, *plan.listings}
     spans = []
     for name, placed in placement.classes[tile_class.index].items():
         buffer = plan.buffers[name]

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...package.orders import pack_slices
-from ...package.records import READ, SLICE, WRITE, Binding, Segment
+from ...package.records import READ, WRITE, Binding, Segment
+from ..kernels.gemm import LOOK_AHEAD
 from ..lower.tile_work import TileWork
-from ..machine.topology import to_physical
 from ..place.placement import Placement
 from ..plan.groups import pad
-from ..plan.layout import SHARD, Layout
-from ..plan.movement import distinct_shards
-from ..plan.steps import WeightUse
-from .bindings import buffer_addresses, device_dtype
+from ..plan.layout import Layout
+from ..plan.movement import distinct_shards, retile
+from ..plan.steps import Listing, WeightUse
+from .bindings import buffer_addresses, device_dtype, slices_of
 from .images import ImageBlobs
 
 Floats = NDArray[np.float32]
@@ -94,16 +94,14 @@ class _Stored:
         self.offset = (np.cumsum(sizes) - sizes)[distinct.of_tile]
 
     def binding(self, name: str, matrix: Floats, tiles: NDArray[np.int64]) -> Binding:
-        """The binding with a slice per iteration on each of some tiles."""
-        size = self.layout.bytes[tiles][:, None]
-        number = np.arange(self.iterations)[None, :]
-        slices = np.zeros((len(tiles), self.iterations), dtype=SLICE)
-        slices["tile"] = to_physical(tiles)[:, None]
-        slices["address"] = self.addresses[tiles][:, None] + number * size
-        slices["file_offset"] = self.offset[tiles][:, None] + number * size
-        slices["size"] = size
-        for field in SHARD.names or ():
-            slices[field] = self.layout.shards[field][tiles][:, None]
+        """The binding with a slice per piece and iteration on each of some tiles."""
+        pieces = self.layout.pieces
+        pieces = pieces[np.isin(pieces["tile"], tiles)]
+        tile, number = pieces["tile"][:, None], np.arange(self.iterations)[None, :]
+        begin = number * self.layout.bytes[tile]
+        slices = np.repeat(slices_of(pieces, self.layout)[:, None], self.iterations, axis=1)
+        slices["address"] += (self.addresses[tile] + begin).astype(np.uint32)
+        slices["file_offset"] += (self.offset[tile] + begin).astype(np.uint64)
         slices["row"] += (number * (len(matrix) // self.iterations)).astype(np.uint32)
         view = (matrix.shape[0], matrix.shape[1])
         return Binding(
@@ -145,4 +143,33 @@ def store_weights(
         addresses = buffer_addresses(name, work, placement)
         for tile, data in tables.items():
             result.segments[tile].append(store.segment(int(addresses[tile]), data, READ | WRITE))
+    for name, listing in plan.listings.items():
+        addresses = buffer_addresses(name, work, placement)
+        for tile, words in _listed(listing, work, placement).items():
+            result.segments[tile].append(store.segment(int(addresses[tile]), words.tobytes(), READ | WRITE))
     return result
+
+
+def _listed(listing: Listing, work: TileWork, placement: Placement) -> dict[int, NDArray[np.uint32]]:
+    """The words of a list on each tile that has one."""
+    buffers = work.plan.buffers
+    own, others = buffers[listing.own].layout, buffers[listing.others].layout
+    own_addresses, addresses = (
+        buffer_addresses(name, work, placement) for name in (listing.own, listing.others)
+    )
+    panels = others.bytes // others.record_bytes
+    tiles = np.flatnonzero(panels)
+    places = np.arange(int(panels.max(initial=0)) + LOOK_AHEAD) % panels[tiles][:, None]
+    table = addresses[tiles][:, None] + places * others.record_bytes
+    row_of = np.full(others.tiles, -1)
+    row_of[tiles] = np.arange(len(tiles))
+    copies = retile(own, others, hearing="none").copies
+    size = others.record_bytes // 8
+    count = copies["words"] // size
+    which = np.repeat(np.arange(len(copies)), count)
+    step = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+    tile = copies["tile"][which]
+    place = copies["destination_offset"][which] // others.record_bytes + step
+    held = copies["source_offset"][which] + step * others.record_bytes
+    table[row_of[tile], place] = own_addresses[tile] + held
+    return dict(zip(tiles.tolist(), table.astype("<u4"), strict=True))

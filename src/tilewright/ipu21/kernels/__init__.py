@@ -66,6 +66,7 @@ _ON_DEMAND = (
     l2_normalise.KERNEL,
     transpose.KERNEL,
     permute.KERNEL,
+    *gemm.BY_LIST,
 )
 
 KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_ON_DEMAND)}

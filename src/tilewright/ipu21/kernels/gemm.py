@@ -5,6 +5,10 @@ panels of [16 columns][16 inner], `w_inner_stride` bytes apart along K and `w_co
 32 K for weights in b16 order, 32 R' and 512 for an a16 matrix of R' rows of which the transpose is wanted
 (Q K^T). Sums are float32 inside a 16-wide inner group and float16 between groups. They start from zeros, from
 one row16 for all rows, or from an a16 array shaped like C, which may be C itself.
+
+`gemm_listed_f16`, `gemm_listed_row_f16`, `gemm_listed_add_f16`: the same, and each panel of W may lie
+anywhere in one of two arrays. W is the list of their addresses, [N/16][K/16], with `LOOK_AHEAD` words behind
+it.
 """
 
 from __future__ import annotations
@@ -25,9 +29,9 @@ from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm_few as few
 from . import gemm_source, gemm_stream
 from .gemm_few import FewPanel, Opening
-from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, NEAR_ROWS, ROW, W_STRIDES, ZERO, start_operand
+from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, MODES, NEAR_ROWS, ROW, W_STRIDES, ZERO, start_operand
 from .gemm_short import ShortPanel, short_start_slots
-from .gemm_source import SYMBOLS
+from .gemm_source import LISTED, SYMBOLS
 from .gemm_stream import Panel
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
@@ -36,20 +40,37 @@ MAXIMUM_ROWS = 13312
 """As many as interleaved memory holds of one column group."""
 
 
-def contract(mode: str) -> Contract:
-    """What a caller of the family's member with this start mode must keep."""
+LOOK_AHEAD = 2
+"""Addresses that are read behind a list of panels, of any bytes of the tile."""
+
+
+def contract(mode: str, *, listed: bool = False) -> Contract:
+    """What a caller of the family's member with this start mode must keep.
+
+    Args:
+        listed: a list says where each panel of W lies.
+    """
+    panels = [
+        Operand(name, "b16", "in", alignment=16, prefers_interleaved=True)
+        for name in (("own", "others") if listed else ("w",))
+    ]
+    ends = [start_operand(mode), *panels] if listed else [*panels, start_operand(mode)]
+    behind = (
+        f" w: the address of each panel, in own or others, and {LOOK_AHEAD} of any bytes; the weights are "
+        "loaded fast if both arrays are interleaved."
+    )
     return Contract(
         operands=(
             Operand("c", "a16", "out", alignment=16, interleaved=True),
             Operand("a", "a16", "in", alignment=16),
-            Operand("w", "b16", "in", alignment=16, prefers_interleaved=True),
-            start_operand(mode),
+            *([Operand("w", "words", "in")] if listed else []),
+            *ends,
         ),
         scalars=(
             Scalar("rows", "rows of A and C in memory", 0, MAXIMUM_ROWS),
             Scalar("inner", "groups of 16 inner elements", 1, 4095),
             Scalar("columns", "groups of 16 columns", 0, 4095),
-            *W_STRIDES,
+            *(() if listed else W_STRIDES),
         ),
         packed=(("inner", "columns", 16),),
         apart=(("c", "a"),),
@@ -60,6 +81,8 @@ def contract(mode: str) -> Contract:
             "workers must survive exitz and runall (documented; open on hardware for the accumulators). "
             "$FP_INFMT and $FP_ISCL must be 0 (open whether they matter for float16). $TAS is left alone. "
             f"Up to {FEW_ROWS} rows, infinite weights give NaN: zeros are multiplied with them."
+            + behind
+            * listed
         ),
     )
 
@@ -70,10 +93,13 @@ both where accumulators do not survive."""
 ENTRY_ADD, ENTRY_NARROW, ENTRY_SINGLE, AGAIN = 28, 5, 6, 48
 """More if sums start from an array, if W is not interleaved, if there is one panel, for each chunk before the
 last."""
+ENTRY_LISTED, LISTED_SINGLE, LISTED_AGAIN = 8, 2, 42
+"""More if a list says where panels are; then, if there is one panel, and for each chunk before the last. The
+way to the next column group is one cycle shorter."""
 COLUMN, LAST_COLUMN = 3, 12
 """Cycles from one column group to the next, and more to the last, with several K groups."""
-RETURN_ROWS, RETURN_COLUMNS = 22, 26
-"""Cycles of a call without rows, and of one without columns."""
+RETURN_ROWS, RETURN_COLUMNS, RETURN_LISTED = 22, 26, 6
+"""Cycles of a call without rows, and of one without columns; more with a list."""
 
 
 def _panel(slots: Any, wide: Any) -> Any:
@@ -171,7 +197,15 @@ def _short_slots(mode: str, rows: Any, inner: Any, columns: Any, is_few: bool) -
 
 
 def _chunk(
-    mode: str, rows: Any, all_rows: Any, inner: Any, columns: Any, wide: Any, survive: bool, straight: bool
+    mode: str,
+    rows: Any,
+    all_rows: Any,
+    inner: Any,
+    columns: Any,
+    wide: Any,
+    survive: bool,
+    straight: bool,
+    listed: bool,
 ) -> Any:
     """Cycles of one chunk."""
     if survive:
@@ -184,8 +218,10 @@ def _chunk(
     slots = np.where(rows <= FEW_ROWS, few_slots, stream)
     many, few_rows = (ENTRY_STREAM, ENTRY_FEW) if survive else (ENTRY_SHORT, ENTRY_SHORT_FEW)
     entry = np.where(rows <= FEW_ROWS, few_rows, many) + np.where(wide, 0, ENTRY_NARROW)
-    entry = entry + np.where(inner * columns == 1, ENTRY_SINGLE, 0) + (ENTRY_ADD if mode == ADD else 0)
-    entry = entry + np.where((inner > 1) & (columns > 1), LAST_COLUMN + COLUMN * (columns - 1), 0)
+    single = LISTED_SINGLE if listed else ENTRY_SINGLE
+    entry = entry + np.where(inner * columns == 1, single, 0) + (ENTRY_ADD if mode == ADD else 0)
+    more = LAST_COLUMN + (COLUMN - listed) * (columns - 1)
+    entry = entry + (ENTRY_LISTED if listed else 0) + np.where((inner > 1) & (columns > 1), more, 0)
     return entry + inner * columns * _panel(0, wide) + WORKER_SLOTS * slots
 
 
@@ -197,6 +233,7 @@ def cycles_of(
     wide: Any = True,
     survive: bool = ACCUMULATORS_SURVIVE_EXIT,
     straight: bool = True,
+    listed: bool = False,
     **_: Any,
 ) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays. See `Kernel.cycles`.
@@ -206,27 +243,33 @@ def cycles_of(
         wide: W is interleaved.
         survive: see `gemm_source.source`.
         straight: the middle panel of `gemm_tables.straight_of` is linked, as programs have it.
+        listed: a list says where panels are.
     """
     rows, inner, columns = (np.asarray(value, dtype=np.int64) for value in (rows, inner, columns))
 
     def chunk(part: Any) -> Any:
-        return _chunk(mode, part, rows, inner, columns, wide, survive, straight)
+        return _chunk(mode, part, rows, inner, columns, wide, survive, straight, listed)
 
-    return in_chunks(chunk, rows, columns, CHUNK_ROWS, AGAIN)
+    again, idle = (LISTED_AGAIN, RETURN_LISTED) if listed else (AGAIN, 0)
+    return in_chunks(chunk, rows, columns, CHUNK_ROWS, again, idle)
 
 
-def in_chunks(chunk: Callable[[Any], Any], rows: Any, columns: Any, size: int, again: int) -> Any:
+def in_chunks(
+    chunk: Callable[[Any], Any], rows: Any, columns: Any, size: int, again: int, idle: int = 0
+) -> Any:
     """Cycles of a call that works off its rows `size` at a time.
 
     Args:
         chunk: cycles of a chunk of so many rows.
         again: cycles more of each after the first.
+        idle: cycles more of a call without work.
     """
     full = np.maximum(rows - 1, 0) // size
     busy = chunk(rows - full * size)
     if np.any(full):
         busy = busy + full * (chunk(np.asarray(size)) + again)
-    return np.where(rows == 0, RETURN_ROWS, np.where(columns == 0, RETURN_COLUMNS, busy)) + 0
+    nothing = np.where(rows == 0, RETURN_ROWS, RETURN_COLUMNS) + idle
+    return np.where((rows == 0) | (columns == 0), nothing, busy) + 0
 
 
 cycles = partial(cycles_of, ZERO)
@@ -273,14 +316,22 @@ def _outer(x: NDArray[Any], w: Halves, group: int, inner: int) -> NDArray[Any]:
 
 def way(arguments: Mapping[str, int]) -> dict[str, bool]:
     """Which way a call loads its weights, see `cycles_of`."""
-    return {"wide": is_interleaved(arguments["w"])}
+    panels = ("own", "others") if "own" in arguments else ("w",)
+    return {"wide": all(is_interleaved(arguments[name]) for name in panels)}
 
 
-def _kernel(mode: str) -> Kernel:
+def _kernel(mode: str, *, listed: bool = False) -> Kernel:
     return Kernel(
-        SYMBOLS[mode], gemm_source.source, contract(mode), partial(cycles_of, mode), reference, goal, way
+        (LISTED if listed else SYMBOLS)[mode],
+        gemm_source.source,
+        contract(mode, listed=listed),
+        partial(cycles_of, mode, listed=listed),
+        reference,
+        goal,
+        way,
     )
 
 
 KERNEL = _kernel(ZERO)
 STARTED = (_kernel(ROW), _kernel(ADD))
+BY_LIST = tuple(_kernel(mode, listed=True) for mode in MODES)

@@ -70,11 +70,14 @@ def prologue(
     few_frame: Sequence[str],
     *,
     straight: bool = False,
+    listed: bool = False,
 ) -> list[str]:
     """From the call to the panel loops.
 
     Args:
         straight: there may be a straight middle panel, see `STRAIGHT_MIDDLE`.
+        listed: $m4 is the list of panels instead of the first of them, $m8 has the bits that all their
+            addresses have in common, and the loops begin with the list.
     """
     ways = [*schedule(_straight_middle(), _FREE), *schedule(stream_frame, _FREE, _GIVEN)]
     ways = ways if straight else schedule(stream_frame, _FREE, _GIVEN)
@@ -90,7 +93,7 @@ def prologue(
         ".Lgemm_chunk:",
         to_frame("$m10", GO),
         f"cmpult $m10, $m6, {chunk_rows + 1}",
-        "put $CCCSLOAD, $m4",
+        *([] if listed else ["put $CCCSLOAD, $m4"]),
         "brz $m10, .Lgemm_part",
         "mov $m10, $m6",
         ".Lgemm_shared:",
@@ -106,7 +109,7 @@ def prologue(
         ".Lgemm_ways:",
         *ways,
         ".Lgemm_settle:",
-        *schedule(_settle(straight)),
+        *schedule(_settle(straight, listed)),
         "brz $m5, .Lgemm_narrow",
     ]
 
@@ -228,13 +231,22 @@ def _shares_of_start() -> list[str]:
     return lines
 
 
-def _settle(straight: bool) -> list[str]:
+def _settle(straight: bool, listed: bool) -> list[str]:
     """Registers for the panel loops, see `gemm_source`, from the table at $m0; $m5 whether W is interleaved,
     $m8 whether there is one panel.
 
     One K group and several column groups are taken as several K groups and one column group.
     """
     middle = [load_back("$m5", STRAIGHT_MIDDLE), "movnz $m2, $m5, $m5"] if straight else []
+    step = [load_back("$m6", W_INNER), "movnz $m6, $m1, $m9"]
+    weights = [
+        "mov $m7, $m6",
+        "add $m6, $m10, $m6",
+        f"shr $m5, $m10, {REGION1_SHIFT}",
+        "add $m10, $m10, $m9",
+    ]
+    if listed:
+        step, weights = [], ["mov $m7, $m10", f"shr $m5, $m9, {REGION1_SHIFT}"]
     return [
         load_back("$m7", SHAPE),
         "shr $m8, $m7, 16",
@@ -244,7 +256,7 @@ def _settle(straight: bool) -> list[str]:
         f"mul $m5, $m2, {4 * (LONE_OF - OPENING_OF)}",
         f"ld32 $m5, $m0, $m5, {1 + OPENING_OF}",
         to_frame("$m5", BEGIN),
-        load_back("$m9", W_STRIDE),
+        load_back("$m9", W_INNER if listed else W_STRIDE),
         load_back("$m10", W_FIRST),
         table_entry("$m3", LAST_OF),
         table_entry("$m4", FINAL_OF),
@@ -257,13 +269,9 @@ def _settle(straight: bool) -> list[str]:
         "movnz $m4, $m1, $mzero",
         "movnz $m7, $m1, $m8",
         "mov $m8, $m6",
-        load_back("$m6", W_INNER),
-        "movnz $m6, $m1, $m9",
+        *step,
         "add $m1, $m7, -2",
-        "mov $m7, $m6",
-        "add $m6, $m10, $m6",
-        f"shr $m5, $m10, {REGION1_SHIFT}",
-        "add $m10, $m10, $m9",
+        *weights,
     ]
 
 

@@ -3,13 +3,14 @@
 All members of the family share one object; the linker leaves out what a program does not use. A call picks a
 table of worker routines by start mode, rows, and number of K groups, and then walks column group by column
 group, K group by K group: load a weight panel, start the workers, and think about what is next while they are
-on their way.
+on their way. Where the next panel lies says a stride, or, for the `LISTED` members, a list.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from .gemm_frame import (
@@ -45,6 +46,8 @@ from .supervisor import load_back
 from .text import section
 
 SYMBOLS = {ZERO: "gemm_f16", ROW: "gemm_row_f16", ADD: "gemm_add_f16"}
+LISTED = {ZERO: "gemm_listed_f16", ROW: "gemm_listed_row_f16", ADD: "gemm_listed_add_f16"}
+"""The members that take the addresses of weight panels from a list."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Family:
             panels that may be linked.
         stream_frame, few_frame: supervisor code that leaves the workers what they need for many and for few
             rows, and goes from the first table at $m0 to theirs; see `gemm_prologue`.
+        listed: entry point of each start mode with a list of panels, if there are such.
     """
 
     name: str
@@ -74,6 +78,7 @@ class Family:
     few_frame: Sequence[str]
     shared: Sequence[str] = ()
     straight: Sequence[str] = ()
+    listed: Mapping[str, str] = field(default_factory=dict)
 
 
 def weight_units() -> list[int]:
@@ -92,9 +97,9 @@ def weight_loads(wide: bool) -> list[str]:
     return [f"ld64putcs {4 * unit + part}" for unit in weight_units() for part in range(4)]
 
 
-def _supervisor(family: Family) -> list[str]:
-    """From the call to the end."""
-    return [
+def _supervisor(family: Family, *, listed: bool = False) -> list[str]:
+    """From the call to the end; with `listed` under other labels."""
+    lines = [
         *prologue(
             family.chunk_rows,
             family.few_rows,
@@ -102,29 +107,41 @@ def _supervisor(family: Family) -> list[str]:
             family.stream_frame,
             family.few_frame,
             straight=bool(family.straight),
+            listed=listed,
         ),
-        *_loop("wide", True),
+        *_loop("wide", True, listed),
         *leaves(family.chunk_rows, family.row_bytes, 32 * CHUNK_ROWS),
-        *_loop("narrow", False),
+        *_loop("narrow", False, listed),
     ]
+    if not listed:
+        return lines
+    labels = re.compile("|".join(rf"{re.escape(line[:-1])}\b" for line in lines if line.endswith(":")))
+    return [labels.sub(r"\g<0>_listed", line) for line in lines]
 
 
-def _loop(name: str, wide: bool) -> list[str]:
+def _loop(name: str, wide: bool, listed: bool) -> list[str]:
     """All panels of a chunk.
 
     $m0 entry of the next column's first panel, $m1 K groups - 2, $m2, $m3, $m5 entries of middle, last and
     first panels, $m4 column groups left after this one, $m6 weights of the panel after the next, $m7 bytes to
     those of the next K group, $m8 middle panels left, $m9 bytes to the next column's weights, $m10 those.
+    With a list, $m7 is where it goes on behind what is in $m6.
 
     The workers' first slot is ten cycles behind `runall`: what is done until then, and that the supervisor
     waits again by then, costs nothing.
     """
     here = f".Lgemm_{name}"
     loads = weight_loads(wide)
+    following = "ld32step $m6, $mzero, $m7+=, 1" if listed else "add $m6, $m6, $m7"
+    first_panels = [following, "put $CCCSLOAD, $m6", following] if listed else []
+    next_column = ["put $CCCSLOAD, $m6", following]
+    if not listed:
+        next_column = ["put $CCCSLOAD, $m10", "add $m6, $m10, $m7"]
     return [
         f"{here}:",
         table_entry("$m5", FIRST_OF),
         load_back("$m0", BEGIN),
+        *first_panels,
         f"brz $m8, {here}_first",
         "mov $m3, $m0",
         f"bri {here}_only",
@@ -133,14 +150,14 @@ def _loop(name: str, wide: bool) -> list[str]:
         f"bri {here}_first",
         f"{here}_column:",
         "sync 2",
-        "add $m10, $m10, $m9",
+        *([] if listed else ["add $m10, $m10, $m9"]),
         "mov $m0, $m5",
         f"brz $m4, {here}_final",
         f"{here}_first:",
         *loads,
         f"runall $m0, $m11, {BASE_STEP}",
         "put $CCCSLOAD, $m6",
-        "add $m6, $m6, $m7",
+        following,
         f"brz $m1, {here}_last",
         "add $m8, $m1, -1",
         f"{here}_middle:",
@@ -148,15 +165,14 @@ def _loop(name: str, wide: bool) -> list[str]:
         *loads,
         f"runall $m2, $m11, {BASE_STEP}",
         "put $CCCSLOAD, $m6",
-        "add $m6, $m6, $m7",
+        following,
         f"brnzdec $m8, {here}_middle",
         f"{here}_last:",
         "sync 2",
         f"{here}_only:",
         *loads,
         f"runall $m3, $m11, {BASE_STEP}",
-        "put $CCCSLOAD, $m10",
-        "add $m6, $m10, $m7",
+        *next_column,
         f"brnzdec $m4, {here}_column",
         load_back("$m10", GO),
         f"add $m11, $m11, {FRAME_BYTES}",
@@ -188,8 +204,23 @@ def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
         few_frame(straight=survive),
         shared_routines() if survive else (),
         straight_names() if survive else (),
+        LISTED,
     )
     return family_source(family)
+
+
+def _listed_entry(mode: str) -> list[str]:
+    """Arguments to where they are without a list: rows to $m6, groups to $m7. What the addresses of both
+    arrays of panels have in common goes to $m8.
+    """
+    return [
+        "and $m1, $m6, $m7",
+        "mov $m6, $m8",
+        "mov $m7, $m9",
+        f"setzi $m0, .Lgemm_tables_{mode}",
+        "mov $m8, $m1",
+        "bri .Lgemm_supervisor_listed",
+    ]
 
 
 def family_source(family: Family) -> str:
@@ -199,6 +230,11 @@ def family_source(family: Family) -> str:
         for mode in MODES
     ]
     parts.append(_part(f"{family.name}_supervisor", [".Lgemm_supervisor:", *_supervisor(family)]))
+    for mode, symbol in family.listed.items():
+        parts.append(section(symbol, _listed_entry(mode)))
+    if family.listed:
+        listed = [".Lgemm_supervisor_listed:", *_supervisor(family, listed=True)]
+        parts.append(_part(f"{family.name}_listed_supervisor", listed))
     for mode in MODES:
         table = [f".Lgemm_tables_{mode}:", *(f".word {word}" for word in family.tables(mode))]
         parts.append(_part(f"{family.name}_tables_{mode}", table))

@@ -187,6 +187,12 @@ def _gemm(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     return scalars, {2: offset}, active
 
 
+def _gemm_listed(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
+    c, a, others = shapes[0], shapes[1], shapes[5]
+    scalars: Scalars = {"rows": c.padded_rows, "inner": a.padded_columns // MICRO, "columns": others.panels}
+    return scalars, {}, c.there & a.there & others.there
+
+
 def _root(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     out, own = shapes[:2]
     first = (out.column - own.column) // MICRO
@@ -324,6 +330,7 @@ def float_bits(value: float) -> int:
 
 _LOWERINGS: dict[str, Callable[[Plan, Compute, list[_Operand]], Lowered]] = {
     **dict.fromkeys((name for name in KERNELS if name.startswith("gemm")), _gemm),
+    **dict.fromkeys((name for name in KERNELS if name.startswith("gemm_listed")), _gemm_listed),
     **{name: _root for name in KERNELS if name.startswith("root")},
     "row_sums_f16": _row_sums,
     "normalise_f16": _normalise,

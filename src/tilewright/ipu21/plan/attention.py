@@ -32,7 +32,7 @@ from .groups import Groups, groups_of
 from .head_line import HeadLine, HeadRun, judge_line, line_of
 from .judged import Judged, best_first, report_of
 from .layout import MICRO, Axis, Layout, Level, Source, is_fewest
-from .movement import Load, Traffic, gather, load_of, retile
+from .movement import Hearing, Load, Traffic, gather, load_of, retile
 from .price import Price
 from .steps import Gather, Held, Retile
 from .turns import Turns, check_turns, write_turns
@@ -257,14 +257,18 @@ def _closed_form(grid: Grid, price: Price) -> float:
 def _receive_traffic(grid: Grid, sources: Sources) -> list[Traffic]:
     query, key, value = grid.query(), grid.key(), grid.value()
     stored = (grid.stored_query(), grid.stored(key), grid.stored(value))
-    lone_copies = (grid.lone_half, False, False)
+    queries: Hearing = "paired" if grid.lone_half else "all"
     traffic = []
-    for source, layout, wanted, copies in zip(
-        (sources.query, sources.key, sources.value), stored, (query, key, value), lone_copies, strict=True
+    for source, layout, wanted, hearing in zip(
+        (sources.query, sources.key, sources.value),
+        stored,
+        (query, key, value),
+        (queries, "all", "all"),
+        strict=True,
     ):
         known = source or Source(layout, 0, layout.column.extent)
         if not known.lies_in(wanted):
-            traffic.append(retile(known.layout, wanted, known.column, lone_copies=copies))
+            traffic.append(retile(known.layout, wanted, known.column, hearing=hearing))
     return traffic
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..kernels import KERNELS
+from ..kernels.gemm import LOOK_AHEAD
 from . import cost
 from .groups import Groups
-from .layout import MICRO, Layout, Source, spread
+from .layout import MICRO, Layout, Source, spread, uniform
 from .movement import Traffic, gather, load_of, retile
 from .price import Price
 from .steps import (
@@ -18,6 +19,7 @@ from .steps import (
     Fetch,
     Gather,
     Held,
+    Listing,
     Loop,
     MemoryClass,
     Plan,
@@ -29,6 +31,7 @@ from .steps import (
 
 Move = Retile | Gather | Fetch
 
+ADDRESS_BYTES = 4
 WISHES = ("any", "preferred", "interleaved")
 """Memory classes, the strongest last."""
 
@@ -85,6 +88,16 @@ class Builder:
         """A buffer that holds constants."""
         buffer = self.add(name, layout, "weight", owner, iterations=use.iterations)
         self.plan.weights[buffer] = use
+        return buffer
+
+    def listing(self, name: str, own: str, others: str, owner: str) -> str:
+        """A buffer with the addresses of weight panels, of which a tile has its own in one buffer and the
+        others in another.
+        """
+        layout = self.layout(others)
+        panels = int(layout.bytes.max()) // layout.record_bytes
+        buffer = self.add(name, uniform(layout.tiles, panels + LOOK_AHEAD, ADDRESS_BYTES), "table", owner)
+        self.plan.listings[buffer] = Listing(own, others)
         return buffer
 
     # --- steps ---
@@ -235,5 +248,7 @@ def traffic_of(plan: Plan, move: Move) -> Traffic:
     destination = plan.buffers[move.destination].layout
     if move.part == "all":
         return retile(source, destination, move.column)
-    traffic = retile(source, destination, move.column, lone_copies=True)
+    if move.part == "others":
+        return retile(source, destination, move.column, hearing="none").sent
+    traffic = retile(source, destination, move.column, hearing="paired")
     return traffic.sent if move.part == "sent" else traffic.kept

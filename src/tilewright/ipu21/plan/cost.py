@@ -69,10 +69,15 @@ def _beside(symbol: str) -> int:
     return (START if tail_of(code, reached.stop).launch else GO_ON) - reached.cycles
 
 
-def gemm(rows: Any, inner: Any, columns: Any, element_bytes: int = 2) -> Any:
-    """Cycles of a product of so many rows, groups of 16 inner elements and groups of 16 columns."""
+def gemm(rows: Any, inner: Any, columns: Any, element_bytes: int = 2, *, listed: bool = False) -> Any:
+    """Cycles of a product of so many rows, groups of 16 inner elements and groups of 16 columns.
+
+    Args:
+        listed: a list says where weight panels are.
+    """
     if element_bytes == 2:
-        return kernel("gemm_f16", rows=rows, inner=inner, columns=columns)
+        symbol = "gemm_listed_f16" if listed else "gemm_f16"
+        return kernel(symbol, rows=rows, inner=inner, columns=columns)
     return kernel("gemm_f32", rows=rows, inner=2 * inner, columns=columns)
 
 

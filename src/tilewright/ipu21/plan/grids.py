@@ -3,9 +3,9 @@ imply.
 
 Tile t = (i*k + l)*c + j computes, for row block i and column block j, the partial sum over inner block l. The
 left operand is multicast to the c tiles that share it. The weights lie in place, one replica per row block,
-or are stored once over the r row blocks and multicast before use. Each of the k partial sums of a block is
-sent to the root of each piece of it: every tile of the group is root of one k-th. Splitting N and K keeps the
-rows per tile long, as the matrix unit needs them.
+or are stored once, dealt to the r row blocks, and multicast before use. Each of the k partial sums of a block
+is sent to the root of each piece of it: every tile of the group is root of one k-th. Splitting N and K keeps
+the rows per tile long, as the matrix unit needs them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ...arithmetic import ceil_div
 from .layout import MICRO, Axis, Layout, Level
 
 
@@ -127,17 +126,8 @@ def weight_layout(shape: Shape, grid: Grid, chunk: int | None = None) -> Layout:
 
 
 def stored_weight_layout(shape: Shape, grid: Grid) -> Layout:
-    """Weight panels stored once: the r tiles that need the same block own pieces of it."""
-    inner = ceil_div(ceil_div(shape.k, MICRO), grid.k)
-    columns = ceil_div(ceil_div(shape.n, MICRO), grid.c)
-    cuts = [(rows, grid.r // rows) for rows in range(1, grid.r + 1) if grid.r % rows == 0]
-    rows, across = min(cuts, key=lambda cut: (ceil_div(inner, cut[0]) * ceil_div(columns, cut[1]), cut[1]))
-    block = grid.c * grid.k
-    return shape.weights(
-        Axis(shape.k, MICRO, (Level(grid.k, grid.c), Level(rows, block * across))),
-        Axis(shape.n, MICRO, (Level(grid.c, 1), Level(across, block))),
-        grid.tiles,
-    )
+    """Weight panels stored once: the r tiles that need the same block own equally many of its panels."""
+    return replace(weight_layout(shape, grid), dealt=True)
 
 
 def partial_layout(shape: Shape, grid: Grid) -> Layout:

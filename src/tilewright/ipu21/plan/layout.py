@@ -37,6 +37,9 @@ SHARD = np.dtype(
 """One tile's rectangle: first row, logical rows, allocated rows; the same for columns. A tile whose `rows` or
 `columns` is 0 owns and allocates nothing."""
 
+PIECE = np.dtype([("tile", "<i8"), ("offset", "<i8"), *SHARD.descr])
+"""A rectangle that is contiguous in what a tile holds, from byte `offset` on."""
+
 
 def matrix_view(shape: tuple[int, ...]) -> tuple[int, int]:
     """Rows and columns of a tensor seen as a matrix: the last axis is the columns, all others the rows."""
@@ -286,6 +289,8 @@ class Layout:
         tiles: logical tiles 0..tiles-1 hold a (possibly empty) shard. Tiles with equal coordinates on every
             level of both axes hold replicas.
         element_bytes: bytes per element on the device.
+        dealt: tiles that would hold replicas share one instead: its records, in the order of memory, are
+            dealt to them as evenly as possible, a run to each.
     """
 
     order: str
@@ -293,22 +298,84 @@ class Layout:
     column: Axis
     tiles: int
     element_bytes: int = 2
+    dealt: bool = False
 
     @cached_property
     def shards(self) -> NDArray[np.void]:
-        """SHARD record of each logical tile, indexed by tile."""
+        """SHARD record of each logical tile, indexed by tile; of what it shares, if that is dealt."""
+        shards = self._rectangles
+        if self.dealt:
+            shards = shards.copy()
+            _empty(shards, self.runs[1] == 0)
+        return shards
+
+    @cached_property
+    def _rectangles(self) -> NDArray[np.void]:
         tiles = np.arange(self.tiles, dtype=np.int64)
         shards = np.zeros(self.tiles, dtype=SHARD)
         shards["row"], shards["rows"], shards["padded_rows"] = self.row.resolve(tiles)
         shards["column"], shards["columns"], shards["padded_columns"] = self.column.resolve(tiles)
-        empty = (shards["rows"] == 0) | (shards["columns"] == 0)
-        for field in ("rows", "padded_rows", "columns", "padded_columns"):
-            shards[field][empty] = 0
+        _empty(shards, (shards["rows"] == 0) | (shards["columns"] == 0))
         return shards
 
     @cached_property
+    def runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(first, number) of the records that each tile gets of a rectangle that is dealt."""
+        shards = self._rectangles
+        number = numbers_of(shards)
+        order = np.argsort(number, kind="stable")
+        holders = np.bincount(number + 1)
+        place = np.empty(self.tiles, dtype=np.int64)
+        place[order] = np.arange(self.tiles) - np.repeat(np.cumsum(holders) - holders, holders)
+        records = (shards["padded_rows"] // self.units.rows) * (
+            shards["padded_columns"] // self.units.columns
+        )
+        short, long = np.divmod(records, holders[number + 1])
+        return place * short + np.minimum(place, long), short + (place < long)
+
+    @cached_property
+    def pieces(self) -> NDArray[np.void]:
+        """PIECE records of all that tiles hold, tile by tile: one, or, of a run, the end of a column of
+        records, whole columns, and the beginning of one.
+        """
+        shards = self.shards
+        tile = np.flatnonzero(shards["rows"] > 0)
+        if not self.dealt:
+            return _pieces(tile, np.zeros_like(tile), shards[tile])
+        assert not self.units.by_rows, f"{self.order} has no columns of records"
+        shards, first, count = shards[tile], self.runs[0][tile], self.runs[1][tile]
+        height = shards["padded_rows"] // self.units.rows
+        line, low = np.divmod(first, height)
+        stop, rest = np.divmod(first + count, height)
+        begin = line + (low > 0)
+        head = np.where(low > 0, np.minimum(height - low, count), 0)
+        body = np.maximum(stop - begin, 0) * height
+        tail = count - head - body
+        found = []
+        for records, before, rows, columns in (
+            (head, np.zeros_like(head), (low, head), (line, np.ones_like(line))),
+            (body, head, (np.zeros_like(low), height), (begin, stop - begin)),
+            (tail, head + body, (np.zeros_like(low), rest), (stop, np.ones_like(stop))),
+        ):
+            there = records > 0
+            part = shards[there]
+            for name, unit, (at, length) in (
+                ("row", self.units.rows, rows),
+                ("column", self.units.columns, columns),
+            ):
+                at, length = unit * at[there], unit * length[there]
+                part[f"{name}s"] = np.minimum(part[f"{name}s"] - at, length)
+                part[f"padded_{name}s"] = length
+                part[name] += at
+            found.append(_pieces(tile[there], before[there] * self.record_bytes, part))
+        pieces = np.concatenate(found)
+        return pieces[np.lexsort((pieces["offset"], pieces["tile"]))]
+
+    @cached_property
     def bytes(self) -> NDArray[np.int64]:
-        """Bytes each tile allocates for its shard, indexed by tile."""
+        """Bytes each tile allocates for what it holds, indexed by tile."""
+        if self.dealt:
+            return self.runs[1] * self.record_bytes
         shards = self.shards
         return np.asarray(
             shards["padded_rows"] * shards["padded_columns"] * self.element_bytes, dtype=np.int64
@@ -319,6 +386,7 @@ class Layout:
         return (
             self.order == other.order
             and self.tiles == other.tiles
+            and self.dealt == other.dealt
             and self.view == other.view
             and bool(np.array_equal(self.shards, other.shards))
         )
@@ -330,8 +398,10 @@ class Layout:
 
     @property
     def complete(self) -> bool:
-        """True if somebody holds every element: there are no windows and no turns."""
-        if self.row.line is not None:
+        """True if somebody holds every element in a rectangle of its own: there are no windows and no turns,
+        and nothing is dealt.
+        """
+        if self.row.line is not None or self.dealt:
             return False
         cuts = (*self.row.levels, *self.column.levels, self.row.segments, self.column.segments)
         return all(cut is None or (cut.index is None and cut.first is None) for cut in cuts)
@@ -358,7 +428,39 @@ class Layout:
                 cut.append(f"a line of {axis.line.parts}")
             levels = " x ".join(cut)
             cuts.append(f"{name} {axis.extent}" + (f" / {levels}" if levels else ""))
-        return f"{self.order} [{', '.join(cuts)}] on {self.tiles} tiles"
+        return f"{self.order} [{', '.join(cuts)}] on {self.tiles} tiles" + (", dealt" if self.dealt else "")
+
+
+def _empty(shards: NDArray[np.void], which: NDArray[np.bool_]) -> None:
+    for field in ("rows", "padded_rows", "columns", "padded_columns"):
+        shards[field][which] = 0
+
+
+def _pieces(tile: NDArray[np.int64], offset: NDArray[np.int64], part: NDArray[np.void]) -> NDArray[np.void]:
+    pieces = np.zeros(len(tile), dtype=PIECE)
+    pieces["tile"], pieces["offset"] = tile, offset
+    for field in SHARD.names or ():
+        pieces[field] = part[field]
+    return pieces
+
+
+def numbers_of(shards: NDArray[np.void]) -> NDArray[np.int64]:
+    """A number for each shard: equal ones have the same, rising in the order of their first tile; -1 for
+    empty ones.
+    """
+    tiles = np.flatnonzero(shards["rows"] > 0)
+    number = np.zeros(len(tiles), dtype=np.int64)
+    first = np.zeros(0, dtype=np.int64)
+    for field in SHARD.names or ():
+        # Field by field: much faster than comparing records, and no number of either needs more bits.
+        _, first, number = np.unique(
+            number << 40 | shards[field][tiles], return_index=True, return_inverse=True
+        )
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    numbers = np.full(len(shards), -1, dtype=np.int64)
+    numbers[tiles] = rank[number.reshape(-1)]
+    return numbers
 
 
 def spread(rows: int, columns: int, tiles: int) -> Layout:
@@ -370,6 +472,11 @@ def spread(rows: int, columns: int, tiles: int) -> Layout:
         column=Axis(columns, MICRO),
         tiles=parts,
     )
+
+
+def uniform(tiles: int, items: int, item_bytes: int) -> Layout:
+    """The same number of items on every tile."""
+    return Layout("plain", Axis(tiles * items, items, (Level(tiles, 1),)), Axis(1), tiles, item_bytes)
 
 
 @dataclass(frozen=True)

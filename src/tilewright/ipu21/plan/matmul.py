@@ -204,6 +204,20 @@ def must_receive(query: Query, grid: Grid) -> bool:
     return grid.chunks > 1 or not query.source.lies_in(left_layout(query.shape, grid))
 
 
+def lists_panels(query: Query, grid: Grid) -> bool:
+    """True if a tile's own part of weights that are stored once stays where it is, and the kernel finds the
+    panels by a list.
+    """
+    return grid.streamed and _may_list(query, grid.chunks)
+
+
+def _may_list(query: Query, chunks: int) -> bool:
+    """True if a list of panels is possible and known to pay: not for what is cut into chunks, of which tiles
+    have unequal parts, nor in loops, where the search for what fits ends with slower plans (measured).
+    """
+    return chunks == 1 and query.iterations == 1 and query.shape.element_bytes == 2
+
+
 def _received(query: Query, grid: Grid, chunk: int = 0) -> float:
     """Cycles of the phase before (a chunk of) the product, which brings the left operand and streamed
     weights."""
@@ -214,7 +228,11 @@ def _received(query: Query, grid: Grid, chunk: int = 0) -> float:
         traffic.append(retile(source.layout, left_layout(shape, grid, chunk), source.column))
         tiles = max(tiles, source.layout.tiles)
     if grid.streamed:
-        traffic.append(retile(stored_weight_layout(shape, grid), weight_layout(shape, grid, chunk)))
+        stored, wanted = stored_weight_layout(shape, grid), weight_layout(shape, grid, chunk)
+        if lists_panels(query, grid):
+            traffic.append(retile(stored, wanted, hearing="none").sent)
+        else:
+            traffic.append(retile(stored, wanted))
     return cost.move(load_of(traffic, tiles)) if traffic else 0.0
 
 
@@ -229,7 +247,10 @@ def judge(query: Query, grid: Grid) -> Judged[Grid]:
         left = left_layout(shape, grid, chunk)
         stages["receive"] += _received(query, grid, chunk)
         inner, columns = left.column.largest() // MICRO, partial.column.largest() // MICRO
-        stages["multiply"] += float(cost.gemm(left.row.largest(), inner, columns, shape.element_bytes))
+        listed = lists_panels(query, grid)
+        stages["multiply"] += float(
+            cost.gemm(left.row.largest(), inner, columns, shape.element_bytes, listed=listed)
+        )
     if grid.streamed and query.iterations > 1:
         size = int(stored_weight_layout(shape, grid).bytes.max())
         stages["receive"] += float(cost.kernel("copy_u64", words=size // 8))
@@ -439,10 +460,17 @@ def _closed_form(
             receives[index] = must_receive(query, grid)
     paired = np.where(c % 2 == 0, 2, 1)
     scale = shape.element_bytes // 2
-    words = scale * (np.where(receives, rows * inner * 8 // paired, 0) + streamed * inner * columns * 128)
+    listed = streamed and _may_list(query, chunks)
+    weights = streamed * inner * columns * 128
+    if listed:
+        # Without the part that is there.
+        weights = weights * (r - 1) // r
+    words = scale * (np.where(receives, rows * inner * 8 // paired, 0) + weights)
     fragments = inner * np.maximum(c, 2) * receives + streamed * (inner * columns // 2 + 1)
     cycles = chunks * cost.exchange(words / chunks, fragments / chunks)
-    cycles = cycles + chunks * cost.gemm(rows, ceil_div(inner, chunks), columns, shape.element_bytes)
+    cycles = cycles + chunks * cost.gemm(
+        rows, ceil_div(inner, chunks), columns, shape.element_bytes, listed=listed
+    )
     cycles = cycles + cost.exchange(
         (k - 1 + query.residual * (k > 1)) * piece * 8 * scale, (k - 1) * piece_columns
     )

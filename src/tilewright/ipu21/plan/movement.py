@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
-from .layout import SHARD, Layout
-from .receivers import add_load, divide
+from .layout import Layout, numbers_of
+from .receivers import ALL, NONE, PAIRED, add_load, divide
 
 FRAGMENT = np.dtype(
     [
@@ -74,22 +75,32 @@ class Load:
     copied: int
 
 
+Hearing = Literal["all", "paired", "none"]
+"""Which senders take part in multicasts of what they need themselves: all, those whose partner wants the
+same, or none."""
+HEARING = {"all": ALL, "paired": PAIRED, "none": NONE}
+
+
 @lru_cache(maxsize=512)
 def retile(
-    source: Layout, destination: Layout, column_offset: int = 0, *, lone_copies: bool = False
+    source: Layout, destination: Layout, column_offset: int = 0, *, hearing: Hearing = "all"
 ) -> Traffic:
     """Fragments that bring a matrix from one layout into another of the same element order; every part of a
     destination shard that the source covers is filled.
 
     A tile that holds a piece and also needs it takes part in its own multicast when at least two other tiles
-    receive it; otherwise it copies locally.
+    receive it and `hearing` allows it; otherwise it copies locally.
 
     Args:
         column_offset: column of the source that is column 0 of the destination.
-        lone_copies: a tile whose partner does not want the same copies its own piece in any case.
     """
+    assert not destination.dealt, "what is dealt has no whole rectangles to be filled"
     held, wanted = distinct_shards(source), distinct_shards(destination)
+    holder = np.arange(len(held.shards))
     a, b = _boxes(source, held.shards), _boxes(destination, wanted.shards)
+    if source.dealt:
+        holder = held.of_tile[source.pieces["tile"]]
+        a = replace(_boxes(source, source.pieces), base=source.pieces["offset"] // source.record_bytes)
     if column_offset:
         shift = column_offset // source.units.columns
         a = a.shifted(-shift, by_rows=source.units.by_rows)
@@ -109,7 +120,7 @@ def retile(
     spans["source_offset"] = source_offset * source.record_bytes
     spans["destination_offset"] = destination_offset * source.record_bytes
     spans["words"] = records * source.record_bytes // 4
-    return _traffic(spans, held, h[pair], wanted, w[pair], lone_copies)
+    return _traffic(spans, held, holder[h[pair]], wanted, w[pair], hearing)
 
 
 def _meet(
@@ -134,13 +145,16 @@ def _distinct(
 
 @dataclass(frozen=True)
 class _Boxes:
-    """Shards in records: `inner` is the contiguous direction, `pitch` its allocated length."""
+    """Rectangles in records: `inner` is the contiguous direction, `pitch` its allocated length, `base` where
+    the rectangle begins in what its tile holds.
+    """
 
     inner: NDArray[np.int64]
     inner_end: NDArray[np.int64]
     outer: NDArray[np.int64]
     outer_end: NDArray[np.int64]
     pitch: NDArray[np.int64]
+    base: NDArray[np.int64]
 
     def take(self, which: NDArray[np.int64]) -> _Boxes:
         return _Boxes(
@@ -149,18 +163,18 @@ class _Boxes:
             self.outer[which],
             self.outer_end[which],
             self.pitch[which],
+            self.base[which],
         )
 
     def shifted(self, records: int, *, by_rows: bool) -> _Boxes:
         """Moved along the columns."""
         if by_rows:
-            return _Boxes(
-                self.inner + records, self.inner_end + records, self.outer, self.outer_end, self.pitch
-            )
-        return _Boxes(self.inner, self.inner_end, self.outer + records, self.outer_end + records, self.pitch)
+            return replace(self, inner=self.inner + records, inner_end=self.inner_end + records)
+        return replace(self, outer=self.outer + records, outer_end=self.outer_end + records)
 
 
 def _boxes(layout: Layout, shards: NDArray[np.void]) -> _Boxes:
+    """SHARD records, or others with their fields, as rectangles of records."""
     units = layout.units
 
     def axis(name: str, unit: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -172,7 +186,7 @@ def _boxes(layout: Layout, shards: NDArray[np.void]) -> _Boxes:
 
     rows, columns = axis("row", units.rows), axis("column", units.columns)
     inner, outer = (columns, rows) if units.by_rows else (rows, columns)
-    return _Boxes(inner[0], inner[1], outer[0], outer[1], inner[2])
+    return _Boxes(inner[0], inner[1], outer[0], outer[1], inner[2], np.zeros_like(inner[0]))
 
 
 @lru_cache(maxsize=256)
@@ -222,7 +236,8 @@ def gather(partial: Layout, result: Layout, parts: int, stride: int, own: bool =
 
 @dataclass(frozen=True)
 class DistinctShards:
-    """The distinct non-empty shards of a layout, in order of their first tile.
+    """The distinct non-empty shards of a layout, in order of their first tile; where these are dealt, one for
+    each tile.
 
     Attributes:
         shards: SHARD records.
@@ -239,25 +254,15 @@ class DistinctShards:
 def distinct_shards(layout: Layout) -> DistinctShards:
     """The distinct shards of a layout and who holds each."""
     shards = layout.shards
-    tiles = np.flatnonzero(shards["rows"] > 0)
-    number = np.zeros(len(tiles), dtype=np.int64)
-    for field in SHARD.names or ():
-        # Field by field: much faster than comparing records, and no number of either needs more bits.
-        _, first, number = np.unique(
-            number << 40 | shards[field][tiles], return_index=True, return_inverse=True
-        )
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    number = rank[number.reshape(-1)]
-    of_tile = np.full(layout.tiles, -1, dtype=np.int64)
-    of_tile[tiles] = number
-    counts = np.bincount(number, minlength=len(first))
-    return DistinctShards(
-        shards[tiles[np.sort(first)]],
-        tiles[np.argsort(number, kind="stable")],
-        np.concatenate([[0], np.cumsum(counts)]),
-        of_tile,
-    )
+    of_tile = numbers_of(shards)
+    tiles = np.flatnonzero(of_tile >= 0)
+    if layout.dealt:
+        of_tile[tiles] = np.arange(len(tiles))
+    number = of_tile[tiles]
+    counts = np.bincount(number)
+    order = np.argsort(number, kind="stable")
+    first = np.concatenate([[0], np.cumsum(counts)])
+    return DistinctShards(shards[tiles[order[first[:-1]]]], tiles[order], first, of_tile)
 
 
 def _spans(
@@ -282,7 +287,7 @@ def _spans(
     line = np.arange(len(pair)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
 
     def offset(box: _Boxes) -> NDArray[np.int64]:
-        base = (outer_low - box.outer) * box.pitch + (inner_low - box.inner)
+        base = box.base + (outer_low - box.outer) * box.pitch + (inner_low - box.inner)
         return np.asarray(base[pair] + line * box.pitch[pair], dtype=np.int64)
 
     return pair, offset(held), offset(wanted), records[pair]
@@ -294,7 +299,7 @@ def _traffic(
     holder: NDArray[np.int64],
     wanted: DistinctShards,
     want: NDArray[np.int64],
-    lone_copies: bool,
+    hearing: Hearing,
 ) -> Traffic:
     """Sort the receivers of each span into remote ones and those that hold it themselves.
 
@@ -308,7 +313,7 @@ def _traffic(
     sources = held.tiles, held.first, holder, held.of_tile
     destinations = wanted.tiles, wanted.first, want
     results = _rows(fragments), receivers, _rows(copies)
-    made, heard, kept = divide(_rows(spans), *sources, *destinations, lone_copies, *results)
+    made, heard, kept = divide(_rows(spans), *sources, *destinations, HEARING[hearing], *results)
     return Traffic(fragments[:made], receivers[:heard], copies[:kept])
 
 

@@ -275,22 +275,28 @@ class _Stages:
         builder, grid, shape, name = self.planner.builder, self.grid, self.query.shape, self.product.name
         suffix = f".{chunk}" if grid.chunks > 1 else ""
         left, moves = self._left(chunk)
-        panels = weights
+        panels, listed = weights, matmul.lists_panels(self.query, grid)
         if grid.streamed:
             panels = builder.add(f"{name}.panels{suffix}", weight_layout(shape, grid, chunk), "scratch", name)
-            moves = [*moves, Retile(weights, panels)]
+            moves = [*moves, Retile(weights, panels, part="others" if listed else "all")]
         builder.exchange(f"{name}.receive{suffix}", moves)
-        kernel = builder.family("gemm" if start is None else "gemm_row")
+        member = "" if start is None else "_row"
         if chunk:
-            kernel, start = builder.family("gemm_add"), partial
+            member, start = "_add", partial
+        kernel = builder.family(f"gemm{'_listed' * listed}{member}")
+        operands: tuple[str | None, ...] = (partial, left, panels, start)
+        if listed:
+            places = builder.listing(f"{name}.places{suffix}", weights, panels, name)
+            operands = (partial, left, places, start, weights, panels)
         layout = builder.layout(left)
         cycles = cost.gemm(
             layout.row.largest(),
             layout.column.largest() // MICRO,
             builder.layout(partial).column.largest() // MICRO,
             builder.element_bytes,
+            listed=listed,
         )
-        builder.call(f"{name}.multiply{suffix}", kernel, (partial, left, panels, start), float(cycles))
+        builder.call(f"{name}.multiply{suffix}", kernel, operands, float(cycles))
 
     def _finish(self, partial: str, in_place: str | None, result: Layout) -> str:
         builder, product, grid = self.planner.builder, self.product, self.grid

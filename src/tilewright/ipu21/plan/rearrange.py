@@ -16,7 +16,7 @@ from ...errors import UnsupportedError
 from ...package.orders import element_offset
 from . import cost
 from .groups import Groups
-from .layout import MICRO, SHARD, Axis, Layout, Level
+from .layout import MICRO, SHARD, Layout, uniform
 from .movement import COPY, FRAGMENT, Traffic, distinct_shards
 from .steps import Fetch, Held
 
@@ -105,12 +105,12 @@ def rearrange(
             f"at most {STAGED_ELEMENTS * ELEMENT_BYTES:,} can be addressed",
             hint="use more tiles, or smaller extents",
         )
-    staging = builder.add(f"{owner}.staging", _uniform(layout.tiles, longest, WORD_BYTES), "scratch", owner)
+    staging = builder.add(f"{owner}.staging", uniform(layout.tiles, longest, WORD_BYTES), "scratch", owner)
     builder.exchange(f"{owner}.fetch", _fetch(sources, staging, words, origin, PER_WORD))
     ends = np.cumsum(np.bincount(wanted.tile, minlength=layout.tiles))
     parts = np.split(table, ends[:-1])
     count = max(len(part) for part in parts)
-    entries = _uniform(layout.tiles, count, ELEMENT_BYTES)
+    entries = uniform(layout.tiles, count, ELEMENT_BYTES)
     table_buffer = builder.add(f"{owner}.table", entries, "table", owner)
     builder.plan.tables[table_buffer] = {t: part.tobytes() for t, part in enumerate(parts) if len(part)}
     cycles = float(cost.kernel("permute_u16", count=count))
@@ -164,11 +164,6 @@ def _staged(wanted: _Wanted, origin: _Origin) -> tuple[_Wanted, NDArray[np.uint1
     table = np.full(len(wanted.elements), NOTHING, dtype=np.uint16)
     table[there] = ((slot[inverse.reshape(-1)] * PER_WORD + rest) & NOTHING).astype(np.uint16)
     return _Wanted(tile, slot, elements[chosen]), table
-
-
-def _uniform(tiles: int, items: int, item_bytes: int) -> Layout:
-    """The same number of items on every tile."""
-    return Layout("plain", Axis(tiles * items, items, (Level(tiles, 1),)), Axis(1), tiles, item_bytes)
 
 
 def _keeps_records(records: Array, origin: _Origin) -> bool:

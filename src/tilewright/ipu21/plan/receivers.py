@@ -21,6 +21,9 @@ TILE, FROM, TO, LENGTH = range(4)
 PAIRED_LEAST = MINIMUM_ITEMS[0]
 """Fewest 64-bit items as which a fragment reaches both tiles of a pair."""
 
+ALL, PAIRED, NONE = range(3)
+"""Senders that take part in their own multicasts, see `divide`."""
+
 RECEIVED, SENT, PIECES, COPIES, COPIED = range(5)
 """Rows of what `add_load` counts."""
 
@@ -44,7 +47,7 @@ def _divide_python(
     wanted: Ints,
     wanted_first: Ints,
     want: Ints,
-    lone_copies: int,
+    hearing: int,
     fragments: Ints,
     receivers: Ints,
     copies: Ints,
@@ -60,8 +63,8 @@ def _divide_python(
         begin = heard
         for k in range(first, stop):
             to = wanted[k]
-            hears_itself = to == sender and remote >= 2
-            if hears_itself and lone_copies:
+            hears_itself = to == sender and remote >= 2 and hearing != NONE
+            if hears_itself and hearing == PAIRED:
                 hears_itself = _beside_partner(wanted, first, k, stop)
             if to >= len(holds) or holds[to] != shard or hears_itself:
                 receivers[heard] = to
@@ -89,8 +92,9 @@ divide = compiled(_divide_python, "3", "mvvvvvvvimvm")
 `spans` are fragments without tiles, of shard `holder` to shard `want`. The tiles that hold shard s of the
 source are `held[held_first[s] : held_first[s + 1]]`, and `holds` is the shard that each tile holds, or -1;
 `wanted` and `wanted_first` are likewise those of the destination. A sender that needs a span itself takes
-part in its own multicast when at least two others receive it and, with `lone_copies`, its partner wants it
-too. Fills `fragments`, `receivers` and `copies`, all large enough; returns how many there are of each.
+part in its own multicast when at least two others receive it and `hearing` is ALL, or PAIRED and its partner
+wants it too. Fills `fragments`, `receivers` and `copies`, all large enough; returns how many there are of
+each.
 """
 
 

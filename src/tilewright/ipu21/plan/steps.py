@@ -55,13 +55,14 @@ class Retile:
     Attributes:
         column: column of the source that is column 0 of the destination.
         part: all of it, or one of two steps: "sent" is all that travels, and a tile whose partner does not
-            receive what it holds does not hear itself; "kept" is what stays on its tile, and is copied.
+            receive what it holds does not hear itself; "kept" is what stays on its tile, and is copied. Or
+            "others": what tiles do not hold themselves, and nothing else.
     """
 
     source: str
     destination: str
     column: int = 0
-    part: Literal["all", "sent", "kept"] = "all"
+    part: Literal["all", "sent", "kept", "others"] = "all"
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,19 @@ class WeightUse:
 
 
 @dataclass(frozen=True)
+class Listing:
+    """The addresses of all panels of a shard of weights, in order, and some more of any bytes.
+
+    Attributes:
+        own: buffer with those that each tile holds.
+        others: buffer that has a place for every panel, to which the others' are brought.
+    """
+
+    own: str
+    others: str
+
+
+@dataclass(frozen=True)
 class Held:
     """Where a value lies.
 
@@ -238,6 +252,7 @@ class Plan:
         inputs: graph input name -> where it lies.
         weights: buffer name -> the constants it holds.
         tables: buffer name -> bytes of each logical tile that has the buffer.
+        listings: buffer name -> what it lists.
         outputs: output name -> where it lies.
         values: result name of an operation -> where it lies, and the step after which all of it is there.
         reports: one per operation.
@@ -250,6 +265,7 @@ class Plan:
     inputs: dict[str, Held] = field(default_factory=dict)
     weights: dict[str, WeightUse] = field(default_factory=dict)
     tables: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    listings: dict[str, Listing] = field(default_factory=dict)
     outputs: dict[str, Held] = field(default_factory=dict)
     values: dict[str, tuple[Held, int]] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)

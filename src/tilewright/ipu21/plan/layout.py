@@ -290,7 +290,7 @@ class Layout:
             level of both axes hold replicas.
         element_bytes: bytes per element on the device.
         dealt: tiles that would hold replicas share one instead: its records, in the order of memory, are
-            dealt to them as evenly as possible, a run to each.
+            dealt to them as evenly as possible, a run to each; those of a block of rows stay together.
     """
 
     order: str
@@ -321,17 +321,18 @@ class Layout:
     @cached_property
     def runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(first, number) of the records that each tile gets of a rectangle that is dealt."""
+        assert not self.units.by_rows, f"{self.order} has no columns of records"
+        assert self.column.block == self.units.columns, "a column of records would hold nothing but padding"
         shards = self._rectangles
         number = numbers_of(shards)
         order = np.argsort(number, kind="stable")
         holders = np.bincount(number + 1)
         place = np.empty(self.tiles, dtype=np.int64)
         place[order] = np.arange(self.tiles) - np.repeat(np.cumsum(holders) - holders, holders)
-        records = (shards["padded_rows"] // self.units.rows) * (
-            shards["padded_columns"] // self.units.columns
-        )
-        short, long = np.divmod(records, holders[number + 1])
-        return place * short + np.minimum(place, long), short + (place < long)
+        blocks = (shards["padded_rows"] // self.row.block) * (shards["padded_columns"] // self.units.columns)
+        short, long = np.divmod(blocks, holders[number + 1])
+        each = self.row.block // self.units.rows
+        return each * (place * short + np.minimum(place, long)), each * (short + (place < long))
 
     @cached_property
     def pieces(self) -> NDArray[np.void]:
@@ -342,7 +343,6 @@ class Layout:
         tile = np.flatnonzero(shards["rows"] > 0)
         if not self.dealt:
             return _pieces(tile, np.zeros_like(tile), shards[tile])
-        assert not self.units.by_rows, f"{self.order} has no columns of records"
         shards, first, count = shards[tile], self.runs[0][tile], self.runs[1][tile]
         height = shards["padded_rows"] // self.units.rows
         line, low = np.divmod(first, height)

@@ -65,7 +65,6 @@ class Group:
         terms: their common unknowns.
         low, high: constants of the first byte and of the end.
         residues: (size, constant modulo size) of the accesses, for alignment.
-        every: step and steps of the accesses; the first one checks for all.
         advance: of a repeat body, how far the run moves per repetition; None if that is not known.
     """
 
@@ -77,6 +76,11 @@ class Group:
     wide: bool
     advance: Linear | None = None
     emitted: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of the run."""
+        return self.high - self.low
 
 
 @dataclass

@@ -11,7 +11,7 @@ from ...isa.meaning.address import ADDRESS
 from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_BYTES, TILE_END
 from . import reasons
 from .accesses import ELEMENT_BITS, INTERLEAVED_BITS, Analysis, Group, Terms, Unknown, groups_of
-from .spans import SpanEmitter
+from .spans import Pointer, SpanEmitter, pointer_of
 
 
 class CheckEmitter(SpanEmitter):
@@ -68,16 +68,32 @@ class CheckEmitter(SpanEmitter):
                     wrong = build.join("or", "i64", wrong, self._odd_bits(group, size, residue, low))
             if group.wide:
                 region = build.op(f"or i1 {region}, {build.op(f'icmp ult i64 {low}, {REGION1_BASE}')}")
-            outside = build.op(f"or i1 {outside}, {self._outside(low, group.high - group.low)}")
-            spans.append((group, low, build.op(f"add i64 {low}, {group.high - group.low}")))
+            outside = build.op(f"or i1 {outside}, {self._outside(low, group.size)}")
+            spans.append((group, low, build.op(f"add i64 {low}, {group.size}")))
         if wrong != "0":
             self.bail_if(build.op(f"icmp ne i64 {wrong}, 0"), reasons.ALIGNMENT)
         if region != "false":
             self.bail_if(region, reasons.REGION)
         if spans:
             self.bail_if(outside, reasons.ADDRESS)
+        self._note_spans(spans)
+
+    def _note_spans(self, spans: list[tuple[Group, str, str]]) -> None:
+        """Of each pointer's spans the longest may continue; the others are recorded as they are."""
+        longest: dict[Pointer, Group] = {}
+        for group, _, _ in spans:
+            pointer = pointer_of(group.store, group.terms)
+            if pointer not in longest or group.size > longest[pointer].size:
+                longest[pointer] = group
         for group, low, high in spans:
-            self.note_span(group.store, group.terms, low, high)
+            if longest[pointer_of(group.store, group.terms)] is group:
+                self.note_span(group.store, group.terms, low, high)
+        bad = "0"
+        for group, low, high in spans:
+            if longest[pointer_of(group.store, group.terms)] is not group:
+                bad = self.builder.join("or", "i64", bad, self.record_span(group.store, low, high))
+        if bad != "0":
+            self.bail_if(self.builder.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
 
     def _address(self, total: str) -> str:
         """A sum as an address. Packed ones are not cut: what lies outside memory must stay there."""
@@ -190,7 +206,7 @@ class CheckEmitter(SpanEmitter):
         step = build.op(f"ashr i64 {build.op(f'shl i64 {step}, 32')}, 32")
         self._aligned(group, first, step)
         way = build.op(f"mul i64 {step}, {build.op(f'sub i64 {count}, 1')}")
-        size = group.high - group.low
+        size = group.size
         if group.wide:
             self._region(first)
             self._region(build.op(f"add i64 {first}, {way}"))
@@ -253,7 +269,7 @@ class CheckEmitter(SpanEmitter):
             self._aligned(group, low)
             if group.wide:
                 self._region(low)
-            size = group.high - group.low
+            size = group.size
             self.bail_if(self._outside(low, size), reasons.ADDRESS)
             self.note_span(group.store, group.terms, low, build.op(f"add i64 {low}, {size}"))
         return build.op(f"getelementptr i8, ptr %mem, i64 {address}")

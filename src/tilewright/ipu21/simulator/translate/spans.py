@@ -76,6 +76,17 @@ class SpanEmitter(Frame):
             both = f"i64 {build.load('i64', name)}, i64 {value}"
             build.store("i64", build.call("i64", f"llvm.{limit}.i64", both), name)
 
+    def record_span(self, store: bool, low: str, high: str) -> str:
+        """The same for bytes that no pointer is expected to go on from; an i64, not zero for a store that the
+        other engine must do."""
+        bad = self._prepare_store(low, high) if store else "0"
+        self._close(store, low, high)
+        return bad
+
+    def _prepare_store(self, low: str, high: str) -> str:
+        size = self.builder.op(f"sub i64 {high}, {low}")
+        return self.builder.call("i64", "tw.runtime.prepare_store", f"ptr %scratch, i64 {low}, i64 {size}")
+
     def close_spans(self) -> None:
         """At the exit."""
         for pointer in self._open:
@@ -99,8 +110,7 @@ class SpanEmitter(Frame):
         copy, kept = build.name("copy"), build.name("kept")
         build.branch(build.op(f"or i1 {before}, {behind}"), copy, kept, COLD)
         build.label(copy)
-        size = build.op(f"sub i64 {high}, {low}")
-        bad = build.call("i64", "tw.runtime.prepare_store", f"ptr %scratch, i64 {low}, i64 {size}")
+        bad = self._prepare_store(low, high)
         self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
         block = 1 << sc.BLOCK_LOG
         code = build.op(f"icmp slt i64 {low}, {REGION1_BASE}")

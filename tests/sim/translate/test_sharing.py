@@ -85,6 +85,28 @@ other:
     assert native == 0
 
 
+def test_a_store_by_a_pointer_that_then_goes_elsewhere() -> None:
+    _, native = both(
+        """
+    get $m0, $WSR
+    and $m0, $m0, 7
+    mov $m1, $mvertex_base
+    shl $m3, $m0, 2
+    add $m3, $m3, 1024
+    brnz $m0, other
+    st32 $m15, $m1, $mzero, 8
+    add $m1, $m1, $m3
+    bri next
+other:
+    ld32 $m2, $m1, $mzero, 8
+    add $m1, $m1, $m3
+next:
+    st32 $m0, $m1, $mzero, 0
+"""
+    )
+    assert native == 0
+
+
 def test_neighbouring_words_do_not_meet() -> None:
     tile, native = both(
         """
@@ -212,6 +234,36 @@ def test_code_that_stores_over_itself() -> None:
 victim:
     setzi $m4, 111
     setzi $m4, 222
+"""
+    )
+    assert native == 0
+
+
+def test_code_that_stores_beside_itself_and_then_over_itself() -> None:
+    _, native = both(
+        """
+    get $m0, $WSR
+    and $m0, $m0, 7
+    brnz $m0, done
+    setzi $m1, spare
+    setzi $m3, victim
+    bri first
+first:
+    st32 $m15, $m1, $mzero, 0
+    sub $m3, $m3, $m1
+    add $m1, $m1, $m3
+    bri next
+next:
+    ld32 $m2, $m1, $mzero, 1
+    st32 $m2, $m1, $mzero, 0
+victim:
+    setzi $m4, 111
+    setzi $m4, 222
+done:
+    exitz $m15
+    .space 128
+spare:
+    .word 0
 """
     )
     assert native == 0

@@ -6,6 +6,7 @@ import ctypes
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from multiprocessing import get_context
@@ -56,55 +57,75 @@ loop:
   br i1 %more, label %loop, label %end
 end:
 {sums}
-  %whole = fptosi double %first to i64
+  %whole = fptosi {element} %first to i64
   ret i64 %whole
 }}
-declare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)
+declare {vector} @llvm.fmuladd.{suffix}({vector}, {vector}, {vector})
 """
-EIGHT = "<8 x double>"
 CHAINS = 10
-
-
-def _all(value: float) -> str:
-    return "<" + ", ".join([f"double {value:.1f}"] * 8) + ">"
-
 
 Operate = Callable[[str], str]
 """Emits an operation and returns the name of its result."""
 
 
-def _loop(chains: int, body: Callable[[Operate, list[str]], list[str]]) -> Loaded:
-    """A loop over so many vectors of eight doubles; `body` emits operations and gives their next values."""
-    lines: list[str] = []
+@dataclass(frozen=True)
+class Vectors:
+    """Vectors of 512 bits: `count` numbers of an LLVM type, which intrinsics call `suffix`."""
 
-    def op(text: str) -> str:
-        lines.append(f"  %v{len(lines)} = {text}")
-        return f"%v{len(lines) - 1}"
+    element: str
+    count: int
+    suffix: str
 
-    ends = body(op, [f"%a{chain}" for chain in range(chains)])
-    begin = [
-        f"  %a{chain} = phi {EIGHT} [ {_all(0.5)}, %entry ], [ {end}, %loop ]"
-        for chain, end in enumerate(ends)
-    ]
-    count = len(lines)
-    total = ends[0]
-    for end in ends[1:]:
-        total = op(f"fadd {EIGHT} {total}, {end}")
-    sums = [*lines[count:], f"  %first = extractelement {EIGHT} {total}, i32 0"]
-    text = FUNCTION.format(begin="\n".join(begin), body="\n".join(lines[:count]), sums="\n".join(sums))
-    with without_cache():
-        return compile_module("arithmetic", lambda: text, LIGHT)[0]
+    @property
+    def name(self) -> str:
+        return f"<{self.count} x {self.element}>"
+
+    def all(self, value: float) -> str:
+        return "<" + ", ".join([f"{self.element} {value:.1f}"] * self.count) + ">"
+
+    def multiply_add(self, a: str, b: str, c: str) -> str:
+        return (
+            f"call {self.name} @llvm.fmuladd.{self.suffix}({self.name} {a}, {self.name} {b}, {self.name} {c})"
+        )
+
+    def loop(self, chains: int, body: Callable[[Operate, list[str]], list[str]]) -> Loaded:
+        """A loop over so many vectors; `body` emits operations and gives their next values."""
+        lines: list[str] = []
+
+        def op(text: str) -> str:
+            lines.append(f"  %v{len(lines)} = {text}")
+            return f"%v{len(lines) - 1}"
+
+        ends = body(op, [f"%a{chain}" for chain in range(chains)])
+        begin = [
+            f"  %a{chain} = phi {self.name} [ {self.all(0.5)}, %entry ], [ {end}, %loop ]"
+            for chain, end in enumerate(ends)
+        ]
+        count = len(lines)
+        total = ends[0]
+        for end in ends[1:]:
+            total = op(f"fadd {self.name} {total}, {end}")
+        text = FUNCTION.format(
+            begin="\n".join(begin),
+            body="\n".join(lines[:count]),
+            sums="\n".join([*lines[count:], f"  %first = extractelement {self.name} {total}, i32 0"]),
+            element=self.element,
+            vector=self.name,
+            suffix=self.suffix,
+        )
+        with without_cache():
+            return compile_module("arithmetic", lambda: text, LIGHT)[0]
 
 
-def _multiply_add(a: str, b: str, c: str) -> str:
-    return f"call {EIGHT} @llvm.fmuladd.v8f64({EIGHT} {a}, {EIGHT} {b}, {EIGHT} {c})"
+DOUBLES, SINGLES = Vectors("double", 8, "v8f64"), Vectors("float", 16, "v16f32")
 
 
 @lru_cache(maxsize=1)
 def _multiply_adds() -> Loaded:
     """Independent multiply-adds in registers."""
-    return _loop(
-        CHAINS, lambda op, values: [op(_multiply_add(value, _all(0.5), _all(0.5))) for value in values]
+    half = DOUBLES.all(0.5)
+    return DOUBLES.loop(
+        CHAINS, lambda op, values: [op(DOUBLES.multiply_add(value, half, half)) for value in values]
     )
 
 
@@ -122,37 +143,35 @@ ROWS = 4
 
 
 def _amp_sums() -> Loaded:
-    """The sums of four rows of AMPs: products of doubles, the accumulator, rounding to 24 bits."""
+    """The sums of four rows of AMPs: products and sums of sixteen singles, then the accumulators."""
+    name = SINGLES.name
 
-    def one(op: Operate, where: int) -> str:
-        single = op(f"load double, ptr {op(f'getelementptr double, ptr %inputs, i64 {where}')}")
-        vector = op(f"insertelement {EIGHT} poison, double {single}, i32 0")
-        return op(f"shufflevector {EIGHT} {vector}, {EIGHT} poison, <8 x i32> zeroinitializer")
+    def spread(op: Operate, where: int) -> str:
+        single = op(f"load float, ptr {op(f'getelementptr float, ptr %inputs, i64 {where}')}")
+        vector = op(f"insertelement {name} poison, float {single}, i32 0")
+        return op(f"shufflevector {name} {vector}, {name} poison, <16 x i32> zeroinitializer")
 
     def body(op: Operate, values: list[str]) -> list[str]:
         for row, phase in product(range(ROWS), range(4)):
-            inputs = [one(op, 16 * row + 4 * phase + element) for element in range(4)]
-            for half in range(2):
-                total = ""
-                for element, x in enumerate(inputs):
-                    place = op(
-                        f"getelementptr double, ptr %weights, i64 {64 * phase + 16 * element + 8 * half}"
-                    )
-                    weights = op(f"load {EIGHT}, ptr {place}")
-                    total = op(_multiply_add(x, weights, total) if total else f"fmul {EIGHT} {x}, {weights}")
-                total = op(f"fadd {EIGHT} {values[2 * row + half]}, {total}")
-                rest = op(_multiply_add(total, _all(-(2.0**29)), total))
-                values[2 * row + half] = op(_multiply_add(total, _all(2.0**29), rest))
+            total = ""
+            for element in range(4):
+                x = spread(op, 16 * row + 4 * phase + element)
+                place = op(f"getelementptr float, ptr %weights, i64 {64 * phase + 16 * element}")
+                weights = op(f"load {name}, ptr {place}")
+                total = op(
+                    SINGLES.multiply_add(x, weights, total) if total else f"fmul {name} {x}, {weights}"
+                )
+            values[row] = op(f"fadd {name} {values[row]}, {total}")
         return values
 
-    return _loop(2 * ROWS, body)
+    return SINGLES.loop(ROWS, body)
 
 
 def amp_sums_rate(tries: int = 300) -> float:
     """Millions of AMPs per second of which only the arithmetic is done, by the thread's own time."""
     code, rounds, best = _amp_sums(), 2000, float("inf")
-    room = np.full(512, 0.25)
-    weights = room[-(room.ctypes.data >> 3) % 8 :]
+    room = np.full(512, 0.25, np.float32)
+    weights = room[-(room.ctypes.data >> 2) % 16 :]
     for _ in range(tries):
         start = time.thread_time()
         _call(code, rounds, weights.ctypes.data, weights[256:].ctypes.data)

@@ -2,8 +2,8 @@
 
 Nothing moves along a delay line. It is known here, while code is emitted, how many partials have entered
 since it was filled with sums (at phase 0, or where a block begins): those that have not left are still where
-they were, and the partials are the words they came in. A row's sums become halves all at once, in memory,
-from where each AMP takes its word.
+they were, and the partials are the words they came in. A row's sums become halves all at once, in a vector
+from which each AMP takes its word.
 
 A NaN is not made the one the machine delivers, as in other code: results, cleared accumulators and those that
 remain are looked at, and the launch is given up.
@@ -45,8 +45,8 @@ class DelayLineEmitter(ProductEmitter):
     """Emits AMPs in mode `lines`.
 
     `delay` holds what the delay lines were filled with. `entered` says where the words are that came since,
-    at most four, which replaced as many of its first: number of a place in the scratch, or `NOTHING` for a
-    zero. `packed`: the scratch holds `delay` as halves.
+    at most four, which replaced as many of its first: number of a variable, or `NOTHING` for a zero.
+    `packed`: the sums of `delay` are there as halves.
     """
 
     def prepare(self, mode: str) -> None:

@@ -19,12 +19,12 @@ from .frame import Frame
 COLD = ", !prof !0"
 """Attached to branches that are hardly ever taken to their first target."""
 
-
 Pointer = tuple[bool, str, int, int]
 """Whether it stores, and the unknown that an address begins with (see `accesses`)."""
 
 
 def pointer_of(store: bool, terms: Terms) -> Pointer:
+    """The pointer of an address; all those that no register holds share one."""
     for (kind, first, second), _ in terms:
         if kind in ("m", "field"):
             return store, kind, first, second

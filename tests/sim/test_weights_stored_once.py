@@ -34,7 +34,7 @@ def kernels(package: Package) -> set[str]:
 
 
 GRIDS = [
-    # Of 3 x 2 panels each of three tiles has two, of 3 x 3 three; one tile more than panels; no partial sums.
+    # Of 3 x 3 and 3 x 2 panels each of three tiles has three and two; four tiles; no partial sums.
     Grid((3,), 2, 2, streamed=True),
     Grid((4,), 1, 2, streamed=True),
     Grid((20,), 1, 1, streamed=True),
@@ -60,6 +60,20 @@ def test_each_tile_keeps_its_panels_and_hears_the_others(
     package = tw.compile(graph, tiles=24)
     assert ("gemm_listed_row_f16" if grid.k == 1 else "gemm_listed_f16") in kernels(package)
     np.testing.assert_allclose(run(package, inputs), x @ w + b, atol=0.02)
+    matmul.choose.cache_clear()
+
+
+@pytest.mark.parametrize("extent", [16, 32, 33])
+def test_there_may_be_fewer_panels_than_tiles(monkeypatch: pytest.MonkeyPatch, extent: int) -> None:
+    """A tile without panels of its own has no buffer for them; then all panels are brought to one place."""
+    random = np.random.default_rng(6)
+    x = random.normal(size=(50, extent)).astype(np.float32)
+    w = (random.normal(size=(extent, 16)) * extent**-0.5).astype(np.float32)
+    with_grid(monkeypatch, Grid((3,), 1, 1, streamed=True))
+    graph = tw.trace(lambda x, w: x @ w, x=TensorType(x.shape), w=TensorType(w.shape))
+    package = tw.compile(graph, tiles=3)
+    assert any("listed" in kernel for kernel in kernels(package)) == (extent > 32)
+    np.testing.assert_allclose(run(package, {"x": x, "w": w}), x @ w, atol=0.02)
     matmul.choose.cache_clear()
 
 

@@ -208,7 +208,14 @@ def lists_panels(query: Query, grid: Grid) -> bool:
     """True if a tile's own part of weights that are stored once stays where it is, and the kernel finds the
     panels by a list.
     """
-    return grid.streamed and _may_list(query, grid.chunks)
+    return grid.streamed and _may_list(query, grid.chunks) and _all_have_some(query.shape, grid)
+
+
+@lru_cache(maxsize=512)
+def _all_have_some(shape: Shape, grid: Grid) -> bool:
+    """True if every tile that needs weights has some of its own where they are stored once."""
+    stored, wanted = stored_weight_layout(shape, grid), weight_layout(shape, grid)
+    return bool(np.array_equal(stored.bytes > 0, wanted.bytes > 0))
 
 
 def _may_list(query: Query, chunks: int) -> bool:

@@ -198,7 +198,8 @@ def test_operands_that_must_be_received(c: int, chunks: int, anywhere: bool, in_
     grid = Grid((4,), c, 1, chunks=chunks)
     shape = Shape(8, 64, 64)
     assert matmul.must_receive(query(8, 64, 64), grid) == anywhere
-    there = Source(left_layout(shape, grid) if chunks == 1 else stored_left_layout(shape, grid), 0, 64)
+    stored = stored_left_layout(shape, grid, dealt=False)
+    there = Source(left_layout(shape, grid) if chunks == 1 else stored, 0, 64)
     assert matmul.must_receive(query(8, 64, 64, there), grid) == (chunks > 1)
     elsewhere = Source(spread(8, 64, 3), 0, 64)
     assert matmul.must_receive(query(8, 64, 64, elsewhere), grid)

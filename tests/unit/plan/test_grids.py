@@ -45,7 +45,8 @@ def holders(layout: Layout) -> np.ndarray:
 def test_every_element_is_stored_once(problem: tuple[Shape, Grid]) -> None:
     shape, grid = problem
     for layout in (
-        grids.stored_left_layout(shape, grid),
+        grids.stored_left_layout(shape, grid, dealt=False),
+        grids.stored_left_layout(shape, grid, dealt=True),
         grids.stored_weight_layout(shape, grid),
         grids.result_layout(shape, grid),
     ):

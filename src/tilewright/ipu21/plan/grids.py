@@ -109,8 +109,15 @@ def left_layout(shape: Shape, grid: Grid, chunk: int | None = None) -> Layout:
     return shape.operand(rows, _inner(shape, grid, chunk), grid.tiles)
 
 
-def stored_left_layout(shape: Shape, grid: Grid) -> Layout:
-    """The left operand stored once: the c tiles that share a block own equal pieces of its rows."""
+def stored_left_layout(shape: Shape, grid: Grid, *, dealt: bool) -> Layout:
+    """The left operand stored once: the c tiles that share a block own equal pieces of its rows.
+
+    Args:
+        dealt: they own runs of its panels' rows instead, which travel in fewer fragments; for operands that
+            nothing else is done with.
+    """
+    if dealt:
+        return replace(left_layout(shape, grid), dealt=True)
     levels = (*grid.row_levels(), Level(grid.c, 1))
     return shape.operand(Axis(shape.m, 1, levels), _inner(shape, grid, None), grid.tiles)
 

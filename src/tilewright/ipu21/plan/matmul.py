@@ -52,6 +52,7 @@ class Query:
         alone: the same where there is one sum, which starts from the bias.
         finish: the same for sums that are there already, bias included; empty if nothing is left to do.
         turned: the same where transposed partial sums meet; empty if they cannot be finished there.
+        left_once: nothing else uses the left operand.
         pointwise: True if the root kernel has work even without partial sums.
         residual: True if a second matrix of the result's shape is brought to the roots.
         beside: where that matrix lies; None if that is not known.
@@ -72,6 +73,7 @@ class Query:
     beside: Source | None = None
     turned: str = ""
     biased: bool = False
+    left_once: bool = False
 
     def before_turning(self, grid: Grid) -> str:
         """The kernel that finishes transposed sums where they meet; empty if that comes after turning, as
@@ -231,7 +233,8 @@ def _received(query: Query, grid: Grid, chunk: int = 0) -> float:
     shape, tiles = query.shape, grid.tiles
     traffic = []
     if must_receive(query, grid):
-        source = query.source or Source(stored_left_layout(shape, grid), 0, shape.k)
+        stored_left = stored_left_layout(shape, grid, dealt=query.left_once)
+        source = query.source or Source(stored_left, 0, shape.k)
         traffic.append(retile(source.layout, left_layout(shape, grid, chunk), source.column))
         tiles = max(tiles, source.layout.tiles)
     if grid.streamed:
@@ -318,7 +321,9 @@ def held_bytes(query: Query, grid: Grid) -> tuple[int, int]:
         kept, panels = int(weight_layout(shape, grid).bytes.max()) * query.iterations, 0
     if grid.turned and query.biased and query.before_turning(grid):
         kept += int(addend_layout(result_layout(shape, grid)).bytes.max()) * query.iterations
-    own = int(stored_left_layout(shape, grid).bytes.max()) if must_receive(query, grid) else 0
+    own = 0
+    if must_receive(query, grid):
+        own = int(stored_left_layout(shape, grid, dealt=query.left_once).bytes.max())
     return kept + panels + left + own + partial + gathered, kept
 
 

@@ -89,9 +89,9 @@ def plan_product(planner: Planner, product: Product) -> None:
     grid = judged[0].grid
     builder.report(report_of(", ".join(value.name for value in product.results), judged))
     if left is None:
-        stored = (
-            stored_left_layout(shape, grid) if matmul.must_receive(query, grid) else left_layout(shape, grid)
-        )
+        stored = left_layout(shape, grid)
+        if matmul.must_receive(query, grid):
+            stored = stored_left_layout(shape, grid, dealt=query.left_once)
         left = planner.place_input(product.left, stored, groups)
     _Stages(planner, product, query, judged[0], left, parts).write()
 
@@ -123,6 +123,7 @@ def _query(planner: Planner, product: Product, groups: Groups | None, parts: lis
         stored_once=not planner.is_constant(product.rights[0]),
         turned=_turned_kernel(product),
         biased=any(product.biases),
+        left_once=planner.is_used_once(product.left),
     )
 
 

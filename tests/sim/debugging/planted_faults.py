@@ -24,12 +24,17 @@ IMAGES, TILES = 48, 16
 
 
 @cache
-def graph() -> Graph:
+def parameters() -> digits_reference.Parameters:
     generator = np.random.default_rng(5)
     shapes = list(pairwise(digits_reference.LAYERS))
     weights = [generator.normal(0, 0.1, shape).astype(np.float32) for shape in shapes]
     biases = [generator.normal(0, 0.1, columns).astype(np.float32) for _, columns in shapes]
-    return digits.network(digits_reference.Parameters(weights, biases), batch=IMAGES).graph()
+    return digits_reference.Parameters(weights, biases)
+
+
+@cache
+def graph() -> Graph:
+    return digits.network(parameters(), batch=IMAGES).graph()
 
 
 @cache

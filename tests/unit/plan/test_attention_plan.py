@@ -169,7 +169,45 @@ def test_copies_of_the_lone_tile_count_as_far_as_they_make_it_later() -> None:
     even = replace(grid, problem=replace(grid.problem, keys=160))
     copies = cost.copies(Load(0, 0, 2, 128 * 4))
     assert attention.judge(even, NOTHING).cycles["own"] == copies
-    assert "own" not in attention.judge(LONE, NOTHING).cycles
+    # What is stored evenly is copied only where there is time for it.
+    assert attention.judge(LONE, NOTHING).cycles["own"] == 0
+    assert "own" not in attention.judge(replace(even, lone_half=False), NOTHING).cycles
+
+
+def test_lone_tiles_do_not_hear_themselves() -> None:
+    """A sender that hears itself beside a single pair would keep that from hearing two words at a time."""
+    queries, *_ = attention._receive_traffic(LONE, NOTHING)
+    assert set(queries.copies["tile"].tolist()) == {4}
+    owner = np.repeat(queries.fragments["source"], queries.fragments["count"])
+    assert 4 not in queries.tiles[owner == 4] and all(
+        tile in queries.tiles[owner == tile] for tile in range(4)
+    )
+    # With as many keys as others it has no time to copy.
+    even = replace(LONE, problem=replace(LONE.problem, keys=160))
+    queries, *_ = attention._receive_traffic(even, NOTHING)
+    assert not len(queries.copies)
+    # Queries that are where they are needed are not copied, whatever comes first of what moves.
+    place = Source(LONE.query(), 0, LONE.query().column.extent)
+    assert "own" not in attention.judge(LONE, Sources(place, None, None)).cycles
+
+
+def test_the_lone_tile_of_every_group_has_the_fewest_keys() -> None:
+    grid = replace(LONE, problem=replace(LONE.problem, batch=2), turns=Turns(2, 2))
+    assert grid.key().shards["rows"].tolist() == [32, 32, 32, 32, 16, 16, 32, 32, 32, 32]
+    assert grid.query().shards["row"].tolist() == [0] * 5 + [256] * 5
+
+
+@pytest.mark.parametrize(
+    ("parts", "shares_keys", "counted"),
+    [((2, 3), False, True), ((2, 4), False, False), ((3, 2), True, True), ((2, 3), True, False)],
+)
+def test_words_count_for_more_where_some_tiles_are_alone(
+    parts: tuple[int, int], shares_keys: bool, counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = replace(LONE, query_parts=parts[0], key_parts=parts[1], shares_keys=shares_keys)
+    more = attention.judge(grid, NOTHING).cycles["receive"]
+    monkeypatch.setattr(attention, "LONE_WORDS", 1.0)
+    assert (more > attention.judge(grid, NOTHING).cycles["receive"]) == counted
 
 
 def test_queries_are_stored_for_lone_tiles_where_that_is_faster_and_possible() -> None:
@@ -178,7 +216,7 @@ def test_queries_are_stored_for_lone_tiles_where_that_is_faster_and_possible() -
     assert grids[0].grid.lone_half and "half of the queries stored on lone tiles" in grids[0].grid.describe()
     same = [one for one in grids if replace(one.grid, lone_half=True) == grids[0].grid]
     assert len(same) == 2 and same[1].total > same[0].total
-    assert all(attention._has_lone(one.grid) for one in grids if one.grid.lone_half)
+    assert all(one.grid.lone for one in grids if one.grid.lone_half)
     # Not where queries lie somewhere already.
     placed = Source(spread(256, 48, 10), 0, 48)
     assert not any(
@@ -209,7 +247,7 @@ def test_what_is_known_of_lone_tiles_before_they_are_judged() -> None:
     ],
 )
 def test_lone_tiles_are_those_of_groups_with_an_odd_number_of_tiles(grid: Grid, lone: bool) -> None:
-    assert attention._has_lone(grid) == lone
+    assert grid.lone == lone
 
 
 def test_tiles_that_only_one_side_has_are_judged_too() -> None:

@@ -89,6 +89,19 @@ class Grid(Work):
             f"{', half of the queries stored on lone tiles' if self.lone_half else ''}{self.turns.describe()}"
         )
 
+    @property
+    def lone(self) -> bool:
+        """True where a group of tiles that need the same queries has a tile without partner."""
+        return not self.shares_keys and self.key_parts % 2 == 1 and self.key_parts > 1
+
+    @property
+    def copies_own(self) -> bool:
+        """True if lone tiles copy what they hold of the queries, behind the exchange: if they hold half, or
+        have time for it.
+        """
+        keys = self.key_rows()
+        return self.lone_half or (self.lone and keys.smallest() < keys.largest() // MICRO)
+
     def _sequences(self) -> Level:
         return self.turns.level(self.head_parts * self.query_parts * self.key_parts)
 
@@ -106,8 +119,9 @@ class Grid(Work):
     @property
     def pieces(self) -> Level:
         """The cut into key blocks; the tiles of a query block take parts of its rows by it too."""
-        stride = self.query_parts if self.shares_keys else 1
-        return Level(self.key_parts, stride, mirrored=self.lone_half)
+        if self.shares_keys:
+            return Level(self.key_parts, self.query_parts)
+        return Level(self.key_parts, 1, mirrored=self.lone)
 
     def query_rows(self, *further: Level) -> Axis:
         cut = (self.queries, *further)
@@ -136,7 +150,7 @@ def choose(
     """The most promising grids, judged by the traffic each really causes, best first."""
     grids = _grids(problem, tiles)
     if sources.query is None:
-        grids += [replace(grid, lone_half=True) for grid in grids if _has_lone(grid)]
+        grids += [replace(grid, lone_half=True) for grid in grids if grid.lone]
     ranked = sorted(grids, key=lambda grid: _closed_form(grid, price))
     judged: list[Judged[Grid | HeadLine]] = [judge(grid, sources) for grid in ranked[:JUDGED]]
     line = line_of(problem, tiles)
@@ -168,11 +182,6 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
 
 def _accurate(grids: list[Grid]) -> list[Grid]:
     return [grid for grid in grids if grid.key_rows().largest() <= BLOCK_KEYS]
-
-
-def _has_lone(grid: Grid) -> bool:
-    """True where a group of tiles that need the same queries has a tile without partner."""
-    return not grid.shares_keys and grid.key_parts % 2 == 1 and grid.key_parts > 1
 
 
 def _compute(grid: Grid) -> dict[str, float]:
@@ -257,7 +266,7 @@ def _closed_form(grid: Grid, price: Price) -> float:
 def _receive_traffic(grid: Grid, sources: Sources) -> list[Traffic]:
     query, key, value = grid.query(), grid.key(), grid.value()
     stored = (grid.stored_query(), grid.stored(key), grid.stored(value))
-    queries: Hearing = "paired" if grid.lone_half else "all"
+    queries: Hearing = "paired" if grid.copies_own else "all"
     traffic = []
     for source, layout, wanted, hearing in zip(
         (sources.query, sources.key, sources.value),
@@ -276,10 +285,12 @@ def judge(grid: Grid, sources: Sources) -> Judged[Grid]:
     """Cycles by stage, from the traffic the grid really causes."""
     traffic = _receive_traffic(grid, sources)
     count = max(grid.tiles, sources.tiles)
-    kept = [move.kept for move in traffic[:1]] if grid.lone_half else []
+    moves_queries = sources.query is None or not sources.query.lies_in(grid.query())
+    kept = [move.kept for move in traffic[:1]] if grid.copies_own and moves_queries else []
     moving = [move.sent for move in traffic[: len(kept)]] + traffic[len(kept) :]
     load = load_of(moving, count)
-    if kept:
+    neighbours = grid.query_parts if grid.shares_keys else grid.key_parts
+    if neighbours % 2 and neighbours > 1:
         load = replace(load, words=int(LONE_WORDS * load.words))
     stages = {"receive": cost.move(load), **_compute(grid)}
     if kept:
@@ -444,12 +455,12 @@ class _Stages:
                 held = self.planner.lies(operand) or self.planner.place_input(
                     operand, self._stored(wanted[index], what), groups[index]
                 )
-            buffer, brought = builder.bring(held, wanted[index], f"{name}.{what}{self.suffix}", name)
+            buffer, moved = builder.bring(held, wanted[index], f"{name}.{what}{self.suffix}", name)
             buffers.append(buffer)
-            if grid.lone_half and what == "query":
-                brought = [Retile(held.buffer, buffer, held.column, "sent")]
+            if grid.copies_own and what == "query" and moved:
+                moved = [Retile(held.buffer, buffer, held.column, "sent")]
                 own = [Retile(held.buffer, buffer, held.column, "kept")]
-            moves += brought
+            moves += moved
         return (buffers[0], buffers[1], buffers[2]), moves, own
 
     def _stored(self, wanted: Layout, what: str) -> Layout:

@@ -33,7 +33,7 @@ class HeadRun(Work):
     line: Line
     heads = 1
     key_parts = 1
-    lone_half = False
+    copies_own = False
 
     @property
     def tiles(self) -> int:

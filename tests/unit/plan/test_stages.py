@@ -9,8 +9,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.graph import Value
-from tilewright.ipu21.plan import product
-from tilewright.ipu21.plan.planner import plan_graph
+from tilewright.ipu21.plan import planner, product
+from tilewright.ipu21.plan.planner import Planner, plan_graph
 from tilewright.ipu21.plan.steps import Compute, Exchange, Plan
 from tilewright.ipu21.plan.tasks import Product
 
@@ -120,3 +120,73 @@ def test_products_with_weights_of_an_iteration_and_of_all_are_not_joined() -> No
 
     plan = plan_of(lambda x: tw.ops.repeat(body, 3, x, {"w": walked}))
     assert sorted((len(use.constants), use.iterations) for use in plan.weights.values()) == [(1, 1), (1, 3)]
+
+
+WALKED, FIXED, ONE = weight(3, 256, 256), weight(256, 256), weight(256)
+
+
+def normalised_loop(x: Any) -> tuple[Any, Any]:
+    """What enters the loop, and what leaves it."""
+    norm = tw.ops.layer_norm(x, ONE, ONE)
+
+    def body(y: Any, w: Any) -> Any:
+        return tw.ops.layer_norm(tw.ops.gelu(y @ w) @ FIXED, ONE, ONE)
+
+    return norm, tw.ops.repeat(body, 3, norm, {"w": WALKED})
+
+
+def enters(plan: Plan) -> list[str]:
+    return [step.name for step in plan.steps if isinstance(step, Exchange) and step.name.endswith(".enter")]
+
+
+def test_an_input_that_a_loop_takes_normalised_is_stored_as_the_loop_wants_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def network(x: Any) -> Any:
+        return {"y": normalised_loop(x)[1]}
+
+    plan = plan_of(network, (24, 256), tiles=24)
+    (loop,) = plan.loops
+    assert enters(plan) == []
+    # The loop goes on in the buffer in which the value has been normalised.
+    before = plan.steps[loop.first - 1]
+    assert isinstance(before, Compute) and before.written == (plan.outputs["y"].buffer,)
+    monkeypatch.setattr(Planner, "would_gain", lambda _: False)
+    other = plan_of(network, (24, 256), tiles=24)
+    assert len(enters(other)) == 1
+    assert plan.cycles() < other.cycles()
+
+
+def test_a_value_that_is_needed_behind_a_loop_is_not_overwritten_there() -> None:
+    def network(x: Any) -> Any:
+        norm, left = normalised_loop(x)
+        return {"norm": norm, "y": left}
+
+    plan = plan_of(network, (24, 256), tiles=24)
+    assert len(enters(plan)) == 1
+    assert plan.outputs["norm"].buffer != plan.outputs["y"].buffer
+
+
+def test_two_values_of_a_loop_do_not_share_the_buffer_that_they_come_from() -> None:
+    def network(x: Any) -> Any:
+        norm = tw.ops.layer_norm(x, ONE, ONE)
+
+        def body(y: Any, z: Any, w: Any) -> Any:
+            return tw.ops.layer_norm(y @ w, ONE, ONE), tw.ops.layer_norm(z @ FIXED, ONE, ONE)
+
+        return dict(zip("yz", tw.ops.repeat(body, 3, (norm, norm), {"w": WALKED}), strict=True))
+
+    plan = plan_of(network, (24, 256), tiles=24)
+    assert plan.outputs["y"].buffer != plan.outputs["z"].buffer
+
+
+def test_nothing_is_planned_again_for_what_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(planner, "Planner", lambda *given: made.append(given) or Planner(*given))
+    plan_of(lambda x: {"y": normalised_loop(x)[1]}, (24, 256), tiles=24)
+    assert len(made) == 2
+    made.clear()
+    # Larger pieces of rows take longer to normalise, and without that nothing is known of an input.
+    plan_of(lambda x: {"y": normalised_loop(x)[1]}, (48, 256), tiles=48)
+    plan_of(lambda x: {"y": tw.ops.repeat(lambda y, w: y @ w, 3, x, {"w": WALKED})}, (24, 256), tiles=24)
+    assert len(made) == 2

@@ -89,7 +89,7 @@ def _operand(planner: Planner, operation: Operation) -> Held:
         rows, columns = planner.view(x)
         groups = planner.wanted_groups(x)
         layout = spread_widely(rows, padded_columns(columns, groups), planner.builder.tiles)
-        planner.place_input(x, layout, groups)
+        planner.place_input(x, planner.spread_for(operation.result, layout), groups)
     held = planner.matrix(x, operation.result.name)
     layout = planner.builder.layout(held.buffer)
     if layout.column.smallest():

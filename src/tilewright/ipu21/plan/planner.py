@@ -9,14 +9,14 @@ placer finds room.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...compiler.numerics import Numerics
 from ...graph import Graph, Operation, Region, Value
 from ...graph.uses import dependencies
 from ...operators.parameter import flag, integer
-from . import attention, batched, normalise, pointwise, softmax, views
+from . import attention, batched, cost, normalise, pointwise, softmax, views
 from .ahead import Consumer, consumer_of
 from .builder import WISHES, Builder, Move
 from .groups import Groups, padded_columns
@@ -56,14 +56,13 @@ def plan_graph(
     """
     numerics = numerics or Numerics()
     check_supported(graph, set(HANDLERS), numerics)
-    planner = Planner(graph, tiles, Prices() if prices is None else prices, numerics)
-    planner.region(graph.body)
-    for name, value in graph.outputs:
-        planner.builder.plan.outputs[name] = planner.needed(value, planner.groups_as_held(value))
-    for value in graph.inputs:
-        # An input nobody uses still arrives: the caller gives it at every run.
-        planner.needed(value, planner.groups_as_held(value))
-    return planner.builder.plan
+    prices = Prices() if prices is None else prices
+    first = Planner(graph, tiles, prices, numerics)
+    plan = first.whole()
+    if first.would_gain():
+        other = Planner(graph, tiles, prices, numerics, first.entered).whole()
+        plan = min(plan, other, key=Plan.cycles)
+    return plan
 
 
 class Planner:
@@ -71,10 +70,21 @@ class Planner:
 
     Attributes:
         builder: takes the stages.
+        entered: how values lie in the loops that they enter, where they are brought there first.
     """
 
-    def __init__(self, graph: Graph, tiles: int, prices: Prices, numerics: Numerics) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        tiles: int,
+        prices: Prices,
+        numerics: Numerics,
+        entered: Mapping[int, Layout] | None = None,
+    ) -> None:
         self.builder = Builder(tiles, prices.general, numerics.element_bytes)
+        self.entered: dict[int, Layout] = {}
+        self._hints = entered or {}
+        self._spread: dict[int, Layout] = {}
         self._prices = prices
         self._graph = graph
         self._constants = {value.id: (value.name, 1) for value, _ in graph.constants}
@@ -89,6 +99,32 @@ class Planner:
         self._fresh = 0
         self._wanted = _wanted_groups(graph.body)
         self._uses = count_uses(graph.body)
+
+    def whole(self) -> Plan:
+        """The plan of the whole graph."""
+        self.region(self._graph.body)
+        for name, value in self._graph.outputs:
+            self.builder.plan.outputs[name] = self.needed(value, self.groups_as_held(value))
+        for value in self._graph.inputs:
+            # An input nobody uses still arrives: the caller gives it at every run.
+            self.needed(value, self.groups_as_held(value))
+        return self.builder.plan
+
+    def would_gain(self) -> bool:
+        """True if inputs had better be stored as the loops want them that they enter normalised."""
+        return any(
+            normalise.expected(layout) < normalise.expected(self._spread[identity]) + cost.PHASE_FIXED
+            for identity, layout in self.entered.items()
+            if identity in self._spread
+        )
+
+    def spread_for(self, value: Value, layout: Layout) -> Layout:
+        """How an input is stored that `value` is made of where it lies: in `layout`, or as the loop wants it
+        that the value enters, if that is known.
+        """
+        self._spread[value.id] = layout
+        hint = self._hints.get(value.id)
+        return layout if hint is None else hint
 
     # --- values ---
 
@@ -292,11 +328,15 @@ class Planner:
             if places == known:
                 break
         initial = [self.needed(value, place.groups) for value, place in zip(operands, places, strict=True)]
-        entries = self._entries(operation, places)
+        entries = self._entries(operation, places, initial)
         moves: list[Move] = [
             Retile(held.buffer, entry.buffer, held.column)
             for held, entry in zip(initial, entries, strict=True)
+            if held.buffer != entry.buffer
         ]
+        for value, held, entry in zip(operands, initial, entries, strict=True):
+            if held.groups == entry.groups and held.columns == entry.columns and value.id in self._last:
+                self.entered[value.id] = self.builder.layout(entry.buffer)
         self.builder.exchange(f"{operation.results[0].name}.enter", moves)
         first = len(self.builder.plan.steps)
         outer = (self._position, self._last, set(self._inside))
@@ -336,13 +376,31 @@ class Planner:
     def _place(self, held: Held) -> _Place:
         return _Place(self.builder.source(held).layout_of_its_own(), held.columns, held.groups)
 
-    def _entries(self, operation: Operation, places: list[_Place]) -> list[Held]:
-        """Buffers for the carried values of a loop."""
-        entries = []
-        for value, place in zip(operation.results, places, strict=True):
+    def _entries(
+        self, operation: Operation, places: list[_Place], initial: Sequence[Held] = ()
+    ) -> list[Held]:
+        """Buffers for the carried values of a loop: those of `initial` that already lie as they should and
+        are not needed any more, new ones for others.
+        """
+        entries: list[Held] = []
+        for index, (value, place) in enumerate(zip(operation.results, places, strict=True)):
+            if initial and self._is_entry(initial[index], place) and initial[index] not in entries:
+                entries.append(initial[index])
+                continue
             buffer = self.builder.add(value.name, place.layout, "value", value.name)
             entries.append(Held(buffer, 0, place.columns, place.groups))
         return entries
+
+    def _is_entry(self, held: Held, place: _Place) -> bool:
+        """True if a loop may carry a value where it lies."""
+        layout = self.builder.layout(held.buffer)
+        lies = (layout, held.column, held.columns, held.groups) == (
+            place.layout,
+            0,
+            place.columns,
+            place.groups,
+        )
+        return lies and self._may_overwrite(held.buffer)
 
     def _fork(self) -> Planner:
         """A planner that knows the same and whose steps are thrown away."""

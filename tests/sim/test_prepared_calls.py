@@ -11,7 +11,7 @@ import tilewright as tw
 from tilewright import TensorType, ops
 from tilewright.graph import Graph
 from tilewright.ipu21.compile import plan_for_ipu21
-from tilewright.ipu21.emit.lines import Line, last_issue
+from tilewright.ipu21.emit.lines import Line, early, last_issue
 from tilewright.ipu21.emit.moving import move_lines, reset_lines
 from tilewright.ipu21.emit.prepared import Moving, Prepared, PreparedCalls
 from tilewright.ipu21.emit.step_code import ClassProgram
@@ -146,6 +146,31 @@ def test_moving_words_of_many_families_waits_for_little() -> None:
     ]
     lines = _moves(moving)
     assert last_issue(lines) <= 1.25 * len(lines) < 3 * 90
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 20, 60])
+def test_the_same_instructions_earlier(count: int) -> None:
+    random = np.random.default_rng(count)
+    steps = random.choice([16, 32, 0x9000], count).tolist()
+    values = (0x80000 + random.integers(4, size=count) * 0x1804).tolist()
+    moving = [Moving(4 * at, value, step) for at, (value, step) in enumerate(zip(values, steps, strict=True))]
+    lines = move_lines(moving, 0x5D000)
+    other = early(lines)
+    assert sorted(other) == sorted(lines) and last_issue(other) <= last_issue(lines)
+    memories: list[dict[int, int]] = [{}, {}]
+    for order, memory in zip((lines, other), memories, strict=True):
+        _execute(reset_lines(moving, 0x5D000), memory)
+        for _ in range(3):
+            _execute(order, memory)
+    assert memories[0] == memories[1]
+
+
+def test_instructions_that_wait_let_others_pass_that_do_not() -> None:
+    # One value read twice, and a register that is used again: 3 keeps its meaning.
+    lines = [Line(1, 1), Line(2, 2, (1,)), Line(3, -1, (2,)), Line(4, 2), Line(5, -1, (2,)), Line(6, 3)]
+    order = [line.word for line in early(lines)]
+    assert order == [1, 6, 2, 3, 4, 5]
+    assert early([]) == []
 
 
 def test_words_beyond_the_reach_of_one_register() -> None:

@@ -60,3 +60,48 @@ def last_issue(lines: Sequence[Line]) -> int:
             ready[line.sets] = issued + SUPERVISOR_LATENCY
         clock = issued + 1
     return issued
+
+
+def early(lines: Sequence[Line]) -> list[Line]:
+    """The same instructions in an order in which few wait for registers. No store may be to a word that a
+    later instruction loads, or load one that an earlier instruction stores.
+    """
+    waits = _waits(lines)
+    behind: list[list[tuple[int, int]]] = [[] for _ in lines]
+    for later, before in enumerate(waits):
+        for earlier, wait in before.items():
+            behind[earlier].append((later, wait))
+    height = [0] * len(lines)
+    for index in reversed(range(len(lines))):
+        height[index] = max((height[later] + wait for later, wait in behind[index]), default=0)
+    left = [len(before) for before in waits]
+    ready = {index: 0 for index, count in enumerate(left) if not count}
+    earliest: dict[int, int] = {}
+    result: list[Line] = []
+    clock = 0
+    while ready:
+        chosen = min(ready, key=lambda index: (max(ready[index], clock), -height[index], index))
+        issued = max(ready.pop(chosen), clock)
+        clock = issued + 1
+        result.append(lines[chosen])
+        for later, wait in behind[chosen]:
+            left[later] -= 1
+            earliest[later] = max(earliest.get(later, 0), issued + wait)
+            if not left[later]:
+                ready[later] = earliest[later]
+    return result
+
+
+def _waits(lines: Sequence[Line]) -> list[dict[int, int]]:
+    """Of each instruction, the earlier ones it must follow, and by how many cycles."""
+    found: list[dict[int, int]] = []
+    for later, line in enumerate(lines):
+        before: dict[int, int] = {}
+        for earlier in range(later):
+            other = lines[earlier]
+            if other.sets >= 0 and other.sets in line.reads:
+                before[earlier] = SUPERVISOR_LATENCY
+            elif line.sets >= 0 and (line.sets == other.sets or line.sets in other.reads):
+                before[earlier] = 1
+        found.append(before)
+    return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..isa import build
 from ..kernels import KERNELS
 from ..kernels.copy_spans import SYMBOL as COPY_SPANS
+from ..kernels.prologue import RETURN
 from ..lower.calls import Call
 from ..lower.tile_work import Phase, TileClass, TileWork, copies_of
 from ..machine.timing import RUN_LAUNCH, SUPERVISOR_BRANCH
@@ -25,7 +26,7 @@ from .call_code import (
     prepared_block,
 )
 from .copy_frames import Launch
-from .lines import Line, constant, last_issue, load, store, words_of
+from .lines import Line, constant, early, last_issue, load, store, words_of
 from .memory_map import ITERATION
 from .moving import move_lines, reset_lines
 from .prepared import Moving, Prepared, PreparedCalls
@@ -123,16 +124,16 @@ class ClassProgram:
             last: plan step that the cycles of moving on are added to.
         """
         self._shadow = 0
-        lines = [
-            *constant(1, ITERATION),
-            load(0, 1, 0),
-            *move_lines(moving, self.area),
+        # No call is under way, so the register of return addresses is free.
+        counting = [
+            *constant(RETURN, ITERATION),
+            load(0, RETURN, 0),
             Line(build.add_imm(0, 0, 1), 0, (0,)),
-            *constant(1, ITERATION),
-            Line(build.add_imm(2, 0, -count), 2, (0,)),
-            store(0, 1, 0),
-            Line(build.brnz(2, head), -1, (2,)),
+            store(0, RETURN, 0),
+            Line(build.add_imm(RETURN, 0, -count), RETURN, (0,)),
         ]
+        again = Line(build.brnz(RETURN, head), -1, (RETURN,))
+        lines = [*early([*counting, *move_lines(moving, self.area)]), again]
         self.code.words += words_of(lines)
         self.code.cycles[last] = self.code.cycles.get(last, 0) + last_issue(lines) + SUPERVISOR_BRANCH
 

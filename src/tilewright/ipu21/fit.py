@@ -193,12 +193,12 @@ def _straight(call: Call) -> list[str]:
     """
     if call.kernel in (*SYMBOLS.values(), *LISTED.values()):
         repeating = call.active & (call.scalars["inner"] > 2)
-        asked = [panel_of(int(call.scalars["rows"][repeating].max(initial=0)))]
-    else:
-        counts = call.scalars.get("remote_count")
-        each = [] if counts is None else np.unique(counts[call.active]).tolist()
-        asked = [of(call.kernel, count) for count in each for of in (root.straight_of, merge.straight_of)]
-    return [name for name in asked if name]
+        panel = panel_of(int(call.scalars["rows"][repeating].max(initial=0)))
+        return [panel] if panel else []
+    counts = call.scalars.get("remote_count")
+    each = [] if counts is None else np.unique(counts[call.active]).tolist()
+    found = (root.straight_of, merge.straight_of)
+    return [name for count in each for of in found for name in of(call.kernel, count)]
 
 
 def _reasons(

@@ -31,6 +31,7 @@ PLAIN = {
     "residual": REGION1_BASE + 8,
     "out": DATA + 0x1F008,
 }
+WIDE_RESIDUAL = WIDE | {"residual": REGION1_BASE + 0x30000}
 SHAPES = [(rows, panels) for rows in (1, 2, 3, 5, 6, 7, 9, 20) for panels in (1, 2, 3, 4, 7)]
 
 
@@ -49,7 +50,7 @@ class Case:
         straight: bool = False,
     ) -> None:
         self.member, self.places = member, places
-        self.straight = straight_of(member.symbol, count) if straight else None
+        self.straight = straight_of(member.symbol, count) if straight else []
         self.dtype = np.float16 if member.row_bytes == 32 else np.float32
         random = np.random.default_rng(100 * rows + panels)
 
@@ -83,9 +84,13 @@ class Case:
         return is_wide(self.places["own"], self.places["remote"], *scalars)
 
     @property
+    def wide_residual(self) -> bool:
+        return self.places["residual"] >= REGION1_BASE and self.places["residual"] % 16 == 0
+
+    @property
     def image(self) -> LinkedImage:
         symbol = self.member.symbol
-        return link_kernels([symbol, self.straight], {}) if self.straight else image_of(symbol)
+        return link_kernels([symbol, *self.straight], {}) if self.straight else image_of(symbol)
 
     @property
     def registers(self) -> dict[int, int]:
@@ -93,7 +98,7 @@ class Case:
 
     @property
     def cycles(self) -> int:
-        ways = {"wide": self.wide, "straight": bool(self.straight)}
+        ways = {"wide": self.wide, "straight": bool(self.straight), "wide_residual": self.wide_residual}
         return int(KERNELS[self.member.symbol].cycles(**self.scalars, **ways))
 
     def check(self) -> None:

@@ -91,8 +91,8 @@ class OwnCase(Case):
         straight: bool = False,
     ) -> None:
         super().__init__(rows, panels, parts, shift=shift, odd=odd)
-        name = attention_merge.straight_of(attention_merge.OWN_SYMBOL, parts - 1) if straight else None
-        self.linked = [attention_merge.OWN_SYMBOL, *([name] if name else [])]
+        names = attention_merge.straight_of(attention_merge.OWN_SYMBOL, parts - 1) if straight else []
+        self.linked = [attention_merge.OWN_SYMBOL, *names]
         self.own = np.zeros((panels, rows + spare, 16), np.float16)
         self.own[:, :rows] = self.held[0]
         self.others, self.own_state, self.states = self.held[1:], self.held_states[0], self.held_states[1:]
@@ -182,7 +182,7 @@ def test_code_for_a_number_of_parts_where_some_do_not_count() -> None:
 
 
 def test_code_for_another_number_of_parts_is_left_alone() -> None:
-    assert attention_merge.straight_of(attention_merge.OWN_SYMBOL, attention_merge.COUNTS.stop) is None
+    assert attention_merge.straight_of(attention_merge.OWN_SYMBOL, attention_merge.COUNTS.stop) == []
     case = OwnCase(9, 2, 3)
     expected = case.expected
     image = link_kernels([*case.linked, "attention_merge_own_f16_of_3"], {})

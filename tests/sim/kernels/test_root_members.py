@@ -9,6 +9,7 @@ from root_cases import (
     PLAIN,
     SHAPES,
     WIDE,
+    WIDE_RESIDUAL,
     Case,
     check_member,
     check_no_work,
@@ -24,6 +25,7 @@ from tilewright.ipu21.kernels.root_f32_worker import MEMBERS as SINGLES
 from tilewright.ipu21.kernels.root_frame import Member
 from tilewright.ipu21.kernels.root_worker import STRAIGHT_COUNTS
 from tilewright.ipu21.kernels.root_worker import VARIANTS as HALVES
+from tilewright.ipu21.machine.memory import REGION1_BASE
 
 pytestmark = pytest.mark.sim
 
@@ -71,7 +73,7 @@ def test_result_over_an_operand(member: Member, over: str) -> None:
 @pytest.mark.parametrize("member", HALVES, ids=lambda member: member.symbol)
 def test_code_for_a_number_of_partials(member: Member) -> None:
     """Exact cycles show that it is what ran where all operands allow it, and not elsewhere."""
-    for places in (WIDE, PLAIN):
+    for places in (WIDE, PLAIN, WIDE_RESIDUAL, WIDE | {"residual": REGION1_BASE + 0x30008}):
         check_member(member, places, straight=True)
     check_races(member, straight=True)
     for over in ("own", "residual"):
@@ -84,8 +86,13 @@ def test_code_for_every_number_of_partials() -> None:
     member = member_named(HALVES, "root_f16_bias_residual")
     for count in (*range(1, 5), STRAIGHT_COUNTS - 1):
         Case(member, 5, 2, count, WIDE, straight=True).check()
-    assert straight_of(member.symbol, STRAIGHT_COUNTS) is None
-    Case(member, 5, 2, STRAIGHT_COUNTS, WIDE, straight=True).check()
+        Case(member, 5, 2, count, WIDE_RESIDUAL, straight=True).check()
+    assert straight_of(member.symbol, STRAIGHT_COUNTS) == []
+    for places in (WIDE, WIDE_RESIDUAL):
+        Case(member, 5, 2, STRAIGHT_COUNTS, places, straight=True).check()
+    case = Case(member, 7, 2, 3, WIDE_RESIDUAL, straight=True)
+    case.check_thoroughly()
+    assert case.cycles < Case(member, 7, 2, 3, WIDE, straight=True).cycles
 
 
 def test_code_for_another_number_of_partials_is_left_alone() -> None:

@@ -157,6 +157,8 @@ def test_roots_ask_for_code_for_their_numbers_of_partials() -> None:
     assert fit._straight(call) == ["root_f16_bias_of_2", "root_f16_bias_of_3"]
     call.kernel = "attention_merge_own_f16"
     assert fit._straight(call) == ["attention_merge_own_f16_of_2", "attention_merge_own_f16_of_3"]
+    call.kernel = "root_f16_residual"
+    assert fit._straight(call) == [f"root_f16_residual_of_{name}" for name in ("2", "2_wide", "3", "3_wide")]
     call.kernel = "root_f32"
     assert fit._straight(call) == []
 

@@ -80,9 +80,9 @@ def own_cycles(rows: Any, halves: Any, remote_count: Any, straight: bool = True,
     return _cycles(True, rows, halves, remote_count, straight)
 
 
-def straight_of(symbol: str, remote_count: int) -> str | None:
+def straight_of(symbol: str, remote_count: int) -> list[str]:
     """Symbol of the code that a call with so many other parts asks for, if there is some."""
-    return straight_name(remote_count) if symbol == OWN_SYMBOL and remote_count in COUNTS else None
+    return [straight_name(remote_count)] if symbol == OWN_SYMBOL and remote_count in COUNTS else []
 
 
 def reference(partial: Halves, states: NDArray[np.float32], halves: int) -> Halves:

@@ -54,11 +54,7 @@ START = [
     bundle(from_frame("$m9", BETWEEN)),
 ]
 """To a worker's first whole row."""
-END = [
-    bundle("add $m0, $m0, 192"),
-    bundle("add $m11, $m11, -6"),
-    bundle("brpos $m11, .Lmerge_row"),
-]
+END = bundle("brpos $m11, .Lmerge_row")
 """To its next one."""
 _NOTHING = ("or $a1, $azero, 0xff800000", "setzi $a3, 0")
 _LARGER = "f32max $a6, $a6, $a0"
@@ -77,7 +73,10 @@ _TO_COLUMNS = [
     "add $m2, $m2, $m0",
     "add $m3, $m3, $m0",
     "add $m4, $m4, $m0",
+    "add $m11, $m11, -6",
+    "add $m0, $m0, 192",
 ]
+"""Where the columns of a row begin; then the row is the next one."""
 
 
 def straight_name(count: int) -> str:
@@ -130,7 +129,8 @@ def weights(count: int) -> list[str]:
             "f32v2mul $a4:5, $a2:B, $a4:5",
             f"f32v2tof16 $a{7 - word}, $a4:5",
         ]
-    mains = [*_TO_COLUMNS, *["nop"] * (len(work) - len(_TO_COLUMNS))]
+    mains = [*_TO_COLUMNS, *["nop"] * max(len(work) - len(_TO_COLUMNS), 0)]
+    work += ["fnop"] * (len(mains) - len(work))
     return [*lines, *map(bundle, mains, work)]
 
 
@@ -174,7 +174,7 @@ def panel(count: int) -> list[str]:
 
 
 def _source(count: int) -> str:
-    rows = [*START, ".Lmerge_row:", *weights(count), ".Lmerge_panel:", *panel(count), *END]
+    rows = [*START, ".Lmerge_row:", *weights(count), ".Lmerge_panel:", *panel(count), END]
     return section(straight_name(count), [*rows, ".Lmerge_exit:", "exitz $m15"])
 
 
@@ -187,6 +187,6 @@ def row_slots(count: int) -> tuple[int, int]:
     """Slots of a row beside its panels, and of a panel."""
     waits = 1 + count // 2
     return (
-        len([*weights(count), *END]) + waits * (MULTI_SLOT["f16v2exp"] - 1) + MULTI_SLOT["f32oox"] - 1,
+        len([*weights(count), END]) + waits * (MULTI_SLOT["f16v2exp"] - 1) + MULTI_SLOT["f32oox"] - 1,
         len(panel(count)),
     )

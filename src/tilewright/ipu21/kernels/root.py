@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..machine.memory import REGION1_BASE
 from ..machine.timing import WORKER_SLOTS
 from .gelu import gated
 from .grid import PANELS, ROWS, busiest
@@ -52,13 +53,14 @@ def cycles(
     panels: Any,
     remote_count: Any,
     wide: bool = True,
+    wide_residual: bool = True,
     straight: bool = True,
     **_: Any,
 ) -> Any:
     """Cycles of a call (exact on the simulator); integers or arrays.
 
     Args:
-        wide: the operands allow 16-byte loads, see `root_source.is_wide`.
+        wide: the operands allow 16-byte loads, see `root_source.is_wide`; wide_residual: the residual too.
         straight: code for the number of remote partials is linked, as programs have it.
     """
     rows, panels, count = (np.asarray(value, dtype=np.int64) for value in (rows, panels, remote_count))
@@ -68,18 +70,24 @@ def cycles(
     panel: Any = panel_slots(variant)
     first: Any = start_slots(variant) + 3 - next_slots(variant)
     if wide and straight:
-        own_row, own_panel = straight_slots(variant)
+        own_row, own_panel = straight_slots(variant, wide_residual and variant.summed)
         has_own = np.isin(count, variant.straight_counts)
         row, panel = np.where(has_own, own_row + count, row), np.where(has_own, own_panel, panel)
         first = first - has_own
     return piece_cycles(variant, rows, panels, first, panel, row)
 
 
-def straight_of(symbol: str, remote_count: int) -> str | None:
-    """Symbol of the code that a call with so many remote partials asks for, if there is some."""
-    variant = next((variant for variant in VARIANTS if variant.symbol == symbol), None)
-    has_own = variant is not None and remote_count in variant.straight_counts
-    return variant.straight_name(remote_count) if variant is not None and has_own else None
+def straight_of(symbol: str, remote_count: int) -> list[str]:
+    """Symbols of the code that a call with so many remote partials may ask for: where the residual allows
+    loads of 16 bytes, and where not.
+    """
+    variants = [variant for variant in VARIANTS if variant.symbol == symbol]
+    return [
+        variant.straight_name(remote_count, wide=wide)
+        for variant in variants
+        if remote_count in variant.straight_counts
+        for wide in variant.straight_ways
+    ]
 
 
 def piece_cycles(member: Member, rows: Any, panels: Any, first: Any, panel: Any, row: Any) -> Any:
@@ -126,7 +134,11 @@ def reference(
 def way(arguments: Mapping[str, int]) -> dict[str, bool]:
     """Whether a call loads 16 bytes at a time, see `cycles`."""
     names = ("own", "remote", "own_stride", "remote_stride", "remote_count")
-    return {"wide": is_wide(*(arguments[name] for name in names))}
+    residual = arguments.get("residual", REGION1_BASE)
+    return {
+        "wide": is_wide(*(arguments[name] for name in names)),
+        "wide_residual": residual % 16 == 0 and residual >= REGION1_BASE,
+    }
 
 
 def contract(variant: Member, notes: str = "") -> Contract:
@@ -138,7 +150,12 @@ def contract(variant: Member, notes: str = "") -> Contract:
             Operand("own", "a16", "in", prefers_interleaved=True),
             Operand("remote", "a16", "in", prefers_interleaved=True),
             Operand("bias", "row16", "in" if variant.bias else "unused"),
-            Operand("residual", "a16", "in" if variant.residual else "unused"),
+            Operand(
+                "residual",
+                "a16",
+                "in" if variant.residual else "unused",
+                prefers_interleaved=True in variant.straight_ways,
+            ),
         ),
         scalars=(
             ROWS,
@@ -151,7 +168,8 @@ def contract(variant: Member, notes: str = "") -> Contract:
         may_alias=tuple(alias),
         notes=(
             f"out may be own only if own is dense too (own_stride {variant.row_bytes} rows). Fastest where "
-            "own and remote lie in interleaved memory and they and both strides are multiples of 16." + notes
+            "own, remote and a float16 residual that is summed lie in interleaved memory and they and both "
+            "strides are multiples of 16." + notes
         ),
     )
 

@@ -40,9 +40,14 @@ class Member:
     row_bytes: ClassVar[int]
     straight_counts: ClassVar[range] = range(0)
 
-    def straight_name(self, count: int) -> str:
-        """Symbol of the code for so many remote partials."""
-        return f"{self.symbol}_of_{count}"
+    def straight_name(self, count: int, *, wide: bool = False) -> str:
+        """Symbol of the code for so many remote partials; `wide`: and a residual in interleaved memory."""
+        return f"{self.symbol}_of_{count}{'_wide' if wide else ''}"
+
+    @property
+    def straight_ways(self) -> tuple[bool, ...]:
+        """Whether such code loads the residual 16 bytes at a time: as it says for each that there is."""
+        return (False, True) if self.summed and self.straight_counts else (False,)
 
     @property
     def symbol(self) -> str:

@@ -96,9 +96,24 @@ def _find_straight(member: Member) -> list[str]:
     return [
         f"cmpult $m2, $m0, {member.straight_counts.stop}",
         "mul $m2, $m2, $m0",
+        *(_wide_residual(member) if True in member.straight_ways else []),
         "shl $m2, $m2, 2",
         "setzi $m5, .Lroot_straight",
         "ld32 $m5, $m5, $m2, 0",
+    ]
+
+
+def _wide_residual(member: Member) -> list[str]:
+    """Takes the second half of the table ($m2) where the residual ($m6) allows loads of 16 bytes."""
+    return [
+        "and $m5, $m6, 15",
+        "cmpeq $m5, $m5, 0",
+        f"shr $m1, $m6, {REGION1_SHIFT}",
+        "and $m5, $m5, $m1",
+        f"mul $m5, $m5, {member.straight_counts.stop}",
+        "cmpult $m1, $mzero, $m2",
+        "mul $m5, $m5, $m1",
+        "add $m2, $m2, $m5",
     ]
 
 
@@ -113,9 +128,11 @@ _LOADS_OF_STRAIGHT = [
 
 def _straight_table(member: Member) -> list[str]:
     """The code for each number of remote partials, 0 where nobody has asked for it."""
-    names = [member.straight_name(count) for count in member.straight_counts]
-    words = [line for name in names for line in (f".weak {name}", f".word {name}")]
-    return [".balign 4", ".Lroot_straight:", ".word 0", *words]
+    lines = [".balign 4", ".Lroot_straight:"]
+    for wide in member.straight_ways:
+        names = [member.straight_name(count, wide=wide) for count in member.straight_counts]
+        lines += [".word 0", *(line for name in names for line in (f".weak {name}", f".word {name}"))]
+    return lines
 
 
 def _shares(member: Member, two: int, kept: int) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from ...machine.memory import REGION1_BASE
+from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_BYTES
 from . import reasons
 from . import scratch as sc
 from .accesses import Terms
@@ -68,7 +68,11 @@ class SpanEmitter(Frame):
         other, same = build.name("other"), build.name("same")
         build.branch(build.op(f"or i1 {after}, {before}"), other, same, COLD)
         build.label(other)
+        ended, begun = build.name("ended"), build.name("begun")
+        build.branch(build.op(f"icmp ne i64 {last}, 0"), ended, begun, COLD)
+        build.label(ended)
         self._close(store, first, last)
+        build.label(begun)
         build.store("i64", low, begin)
         build.store("i64", high, end)
         build.label(same)
@@ -88,10 +92,39 @@ class SpanEmitter(Frame):
         return self.builder.call("i64", "tw.runtime.prepare_store", f"ptr %scratch, i64 {low}, i64 {size}")
 
     def close_spans(self) -> None:
-        """At the exit."""
-        for pointer in self._open:
-            begin, end = self._names(pointer)[:2]
-            self._close(pointer[0], self.builder.load("i64", begin), self.builder.load("i64", end))
+        """At the exit: add the open spans to the records, by a call each only if there is no room for all."""
+        build = self.builder
+        for store in (False, True):
+            mine = [pointer for pointer in self._open if pointer[0] == store]
+            if not mine:
+                continue
+            spans = [[build.load("i64", name) for name in self._names(pointer)[:2]] for pointer in mine]
+            worker = build.load("i64", build.at("%scratch", "i64", sc.WORKER))
+            kind = build.op(f"add i64 {build.op(f'shl i64 {worker}, 1')}, {int(store)}")
+            place = build.at(build.at("%scratch", "i64", sc.RUN_COUNTS), "i64", kind)
+            count = build.load("i64", place)
+            after = build.op(f"add i64 {count}, {len(mine)}")
+            full, room, done = build.name("full"), build.name("room"), build.name("closed")
+            build.branch(build.op(f"icmp ugt i64 {after}, {sc.MOST_RUNS}"), full, room, COLD)
+            build.label(full)
+            for first, last in spans:
+                self._close(store, first, last)
+            build.jump(done)
+            build.label(room)
+            runs = build.op(f"inttoptr i64 {build.load('i64', build.at('%scratch', 'i64', sc.RUNS))} to ptr")
+            begin = build.op(f"add i64 {build.op(f'mul i64 {kind}, {2 * sc.MOST_RUNS}')}, {count}")
+            begin = build.op(f"add i64 {begin}, {count}")
+            for index, (first, last) in enumerate(spans):
+                # None: what begins behind all memory and ends before it meets nothing.
+                none = build.op(f"icmp eq i64 {last}, 0")
+                low = build.op(f"and i64 {build.op(f'sub i64 {first}, {TILE_BASE}')}, -4")
+                high = build.op(f"and i64 {build.op(f'sub i64 {last}, {TILE_BASE - 3}')}, -4")
+                for half, value, nothing in ((0, low, TILE_BYTES), (1, high, 0)):
+                    kept = build.op(f"select i1 {none}, i64 {nothing}, i64 {value}")
+                    at = build.at(build.at(runs, "i64", begin), "i64", 2 * index + half)
+                    build.store("i64", kept, at)
+            build.store("i64", after, place)
+            build.label(done)
 
     def _names(self, pointer: Pointer) -> list[str]:
         """Variables of a pointer: begin and end of its span and, for stores, of memory that was copied."""

@@ -25,6 +25,7 @@ def check(layout: Layout) -> None:
     for piece in pieces:
         row, column = int(piece["row"]), int(piece["column"])
         assert 0 <= piece["rows"] <= piece["padded_rows"] and 0 <= piece["columns"] <= piece["padded_columns"]
+        assert row + piece["rows"] <= layout.row.extent and column + piece["columns"] <= layout.column.extent
         owners[row : row + int(piece["rows"]), column : column + int(piece["columns"])] += 1
     assert (owners == 1).all()
     size = (pieces["padded_rows"] * pieces["padded_columns"]).astype(np.int64) * layout.element_bytes

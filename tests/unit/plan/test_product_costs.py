@@ -63,10 +63,13 @@ def test_bringing_partial_sums_and_a_residual(beside: Source | None, load: Load)
     assert matmul._partials(unknown, grid, *layouts) == alone + cost.SCHEDULE_LENGTH * 4 * 8
 
 
-def closed(asked: matmul.Query, r: int, c: int, k: int, chunks: int = 1) -> tuple[float, int, int]:
-    """(cycles, into how many parts pieces cut the columns, bytes) of a grid whose weights lie in place."""
+def closed(
+    asked: matmul.Query, r: int, c: int, k: int, chunks: int = 1, *, streamed: bool = False
+) -> tuple[float, int, int]:
+    """(cycles, into how many parts pieces cut the columns, bytes) of a grid; weights lie in place or are
+    streamed."""
     arrays = (np.array([value], dtype=np.int64) for value in (r, c, k))
-    form = matmul._closed_form(asked, *arrays, chunks, False)
+    form = matmul._closed_form(asked, *arrays, chunks, streamed)
     return float(form[6][0]), int(form[5][0]), int(form[7][0])
 
 
@@ -91,6 +94,31 @@ def test_closed_form_of_receiving(c: int, chunks: int, words: int, fragments: in
     assert (
         closed(query(8, 64, 192), 1, c, 1, chunks)[2] == weights + 8 * (4 // chunks + 12 // c) * 32 + stored
     )
+
+
+@pytest.mark.parametrize(
+    ("chunks", "changes", "listed"),
+    [
+        (1, {}, True),
+        (2, {}, False),
+        (1, {"iterations": 2}, False),
+        (1, {"shape": Shape(8, 64, 192, 4)}, False),
+    ],
+)
+def test_closed_form_of_streamed_weights(chunks: int, changes: dict[str, object], listed: bool) -> None:
+    """Where panels are listed, a quarter of them is there already."""
+    asked = replace(query(8, 64, 192), **changes)  # type: ignore[arg-type]
+    cycles, _, _ = closed(asked, 4, 1, 1, chunks, streamed=True)
+    element = asked.shape.element_bytes
+    weights = 4 * 12 * 128 * (3 if listed else 4) // 4
+    words = element // 2 * (weights + (2 * 4 * 8 if chunks > 1 else 0))
+    fragments = 4 * 12 // 2 + 1 + (4 * 2 if chunks > 1 else 0)
+    expected = chunks * cost.exchange(words / chunks, fragments / chunks)
+    expected += chunks * cost.gemm(2, 4 // chunks, 12, element, listed=listed)
+    if asked.iterations > 1:
+        # Its own part of an iteration's is copied to where all of them have theirs.
+        expected += cost.kernel("copy_u64", words=4 * 12 * 512 // 4 // 8)
+    assert cycles == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,8 @@ def run_tile(state: Integers) -> int:
     refresh_weights(state)
     stopped = 0
     while stopped == 0:
-        if state[at.ASSISTANCE] and (state[at.ACTIVE] or state[at.WAITING]):
+        # While exits are pending, a native function has run the workers already.
+        if state[at.ASSISTANCE] and state[at.PENDING] == 0 and (state[at.ACTIVE] or state[at.WAITING]):
             stopped = call_native(state[at.ASSISTANCE], state)
         if stopped == 0:
             stopped = finish_wait(state) if state[at.WAITING] else supervisor_step(state)

@@ -56,7 +56,7 @@ class DelayLineEmitter(ProductEmitter):
         if mode == LINES:
             words = [
                 *(f"  %entered{place} = alloca double" for place in range(WORDS)),
-                "  %leaving = alloca <4 x i64>",
+                "  %leaving = alloca <4 x double>",
             ]
             self.builder.allocas += words
 
@@ -171,7 +171,7 @@ class DelayLineEmitter(ProductEmitter):
         build = self.builder
         halves = build.op(f"fptrunc {SUMS} {self.take_sums('delay')} to <16 x half>")
         self.note_peaks(build.op(f"bitcast <16 x half> {halves} to <16 x i16>"), 16, "i16")
-        build.store("<4 x i64>", build.op(f"bitcast <16 x half> {halves} to <4 x i64>"), "%leaving")
+        build.store("<4 x double>", build.op(f"bitcast <16 x half> {halves} to <4 x double>"), "%leaving")
         self._packed = True
 
     def _leaving(self) -> str:
@@ -186,4 +186,5 @@ class DelayLineEmitter(ProductEmitter):
             return first
         if not self._packed:
             self._pack()
-        return build.op(f"extractelement <4 x i64> {build.load('<4 x i64>', '%leaving')}, i32 {count}")
+        word = build.op(f"extractelement <4 x double> {build.load('<4 x double>', '%leaving')}, i32 {count}")
+        return build.op(f"bitcast double {word} to i64")

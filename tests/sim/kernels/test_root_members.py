@@ -19,7 +19,7 @@ from root_cases import (
     member_named,
 )
 
-from tilewright.ipu21.kernels import link_kernels
+from tilewright.ipu21.kernels import KERNELS, link_kernels
 from tilewright.ipu21.kernels.root import straight_of
 from tilewright.ipu21.kernels.root_f32_worker import MEMBERS as SINGLES
 from tilewright.ipu21.kernels.root_frame import Member
@@ -114,3 +114,14 @@ def test_no_work(rows: int, panels: int) -> None:
 def test_a_call_does_not_depend_on_the_one_before() -> None:
     for member in MEMBERS:
         check_two_calls(member)
+
+
+@pytest.mark.parametrize("symbol", [variant.symbol for variant in HALVES if variant.residual])
+def test_a_residual_is_wanted_where_it_is_loaded_faster(symbol: str) -> None:
+    """With code for the number of remote partials."""
+    kernel = KERNELS[symbol]
+    (residual,) = (operand for operand in kernel.contract.operands if operand.name == "residual")
+    fast, slow = (
+        int(kernel.cycles(rows=60, panels=2, remote_count=3, wide_residual=wide)) for wide in (True, False)
+    )
+    assert residual.prefers_interleaved == (fast < slow)

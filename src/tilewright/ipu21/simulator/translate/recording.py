@@ -136,18 +136,6 @@ def record_comb(scratch: Integers, store: int, low: int, step: int, count: int, 
     return 0
 
 
-def runs_meet(scratch: Integers, kind: int, other: int) -> int:
-    """1 if some run of one kind overlaps one of another."""
-    runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
-    others = integers_at(scratch[sc.RUNS] + other * sc.RUN_BYTES)
-    found = 0
-    for index in range(scratch[sc.RUN_COUNTS + kind]):
-        for item in range(scratch[sc.RUN_COUNTS + other]):
-            apart = (others[2 * item + 1] <= runs[2 * index]) | (runs[2 * index + 1] <= others[2 * item])
-            found |= 1 - apart
-    return found
-
-
 def between(low: int, size: int, other: int, other_size: int, step: int) -> bool:
     """Whether bytes at an offset, repeated every `step`, pass between others that are repeated so too."""
     if other < low:
@@ -190,17 +178,33 @@ def tangled(scratch: Integers) -> bool:
     return found != 0
 
 
-def near_stores(scratch: Integers, worker: int, step: int) -> int:
-    """From one worker on, `step` by `step`: not zero if a run lies between the first and the last byte that
-    the workers before it stored."""
+def stored_by(scratch: Integers, worker: int, end: int, step: int, low: int, high: int) -> int:
+    """1 if one of the workers up to `end`, `step` by `step`, stored between two offsets."""
+    found = 0
+    while worker != end:
+        kind = 2 * worker + 1
+        runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
+        for index in range(scratch[sc.RUN_COUNTS + kind]):
+            found |= (runs[2 * index] < high) & (low < runs[2 * index + 1])
+        worker += step
+    return found
+
+
+def meets_stores(scratch: Integers, begin: int, step: int) -> int:
+    """From one worker on, `step` by `step`: 1 if some touched what one before it stored.
+
+    Most runs do not even lie between the first and the last byte that those before stored.
+    """
     found = 0
     first, end = TILE_BYTES, 0
+    worker = begin
     while worker >= 0 and worker < WORKERS:
         low, high = first, end
         for kind in range(2 * worker, 2 * worker + 2):
             runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
             for index in range(scratch[sc.RUN_COUNTS + kind]):
-                found |= (runs[2 * index] < end) & (first < runs[2 * index + 1])
+                if (runs[2 * index] < end) & (first < runs[2 * index + 1]):
+                    found |= stored_by(scratch, begin, worker, step, runs[2 * index], runs[2 * index + 1])
                 if kind & 1:
                     low, high = min(low, runs[2 * index]), max(high, runs[2 * index + 1])
         first, end = low, high
@@ -210,16 +214,11 @@ def near_stores(scratch: Integers, worker: int, step: int) -> int:
 
 def races(scratch: Integers) -> int:
     """Not zero if a word that one worker stored was touched by another. Clears all records."""
-    found = 0
     if scratch[sc.DIRTY_COUNT] or tangled(scratch):
         for kind in range(2 * WORKERS):
             mark_all(scratch, kind)
         return marks_meet(scratch)
-    if near_stores(scratch, 0, 1) | near_stores(scratch, WORKERS - 1, -1):
-        for worker in range(WORKERS):
-            for other in range(2 * WORKERS):
-                if other >> 1 != worker:
-                    found |= runs_meet(scratch, 2 * worker + 1, other)
+    found = meets_stores(scratch, 0, 1) | meets_stores(scratch, WORKERS - 1, -1)
     for kind in range(2 * WORKERS):
         scratch[sc.RUN_COUNTS + kind] = 0
         scratch[sc.COMB_COUNTS + kind] = 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from . import state as at
 from .compile import engine
 from .engine_decode import ENTRY_COUNT, ENTRY_INTS
-from .stop_table import PLAIN, Stops
+from .stop_table import SPECIAL, Stops
 from .stops import STOP_ASSISTANCE, Stop
 from .tile import Tile
 
@@ -57,22 +57,28 @@ def run_states(
 ) -> Stops:
     """`run_tiles` where it is known already at which addresses the tiles' states lie."""
     reports = np.empty((len(addresses), len(at.REPORT)), dtype=np.int64)
+    arguments = (*assistance, decoded_entries().ctypes.data)
+    engine().run_tiles(addresses.ctypes.data, len(addresses), budget, *arguments, reports.ctypes.data)
     told: dict[int, Stop] = {}
-    pending = np.arange(len(addresses))
+    pending = np.flatnonzero(SPECIAL[reports[:, 0]])
     while len(pending):
-        states, found = addresses[pending], reports[pending]
-        places = (states.ctypes.data, len(states), budget)
-        engine().run_tiles(*places, *assistance, decoded_entries().ctypes.data, found.ctypes.data)
-        budget = -1
-        reports[pending] = found
-        special = pending[~np.isin(found[:, 0], PLAIN)].tolist()
-        for index in special:
+        again = []
+        for index in pending.tolist():
             if reports[index, 0] == STOP_ASSISTANCE:
                 assert assist is not None
                 assist(tiles[index])
+                again.append(index)
+                continue
+            stop = tiles[index].take_stop()
+            if stop is None:
+                again.append(index)
             else:
-                stop = tiles[index].take_stop()
-                if stop is not None:
-                    told[index] = stop
-        pending = np.array([index for index in special if index not in told], dtype=np.int64)
+                told[index] = stop
+        if not again:
+            break
+        states, found = addresses[again], reports[again]
+        # With what is left of the budget.
+        engine().run_tiles(states.ctypes.data, len(states), -1, *arguments, found.ctypes.data)
+        reports[again] = found
+        pending = np.array(again, dtype=np.int64)[SPECIAL[found[:, 0]]]
     return Stops(reports, told)

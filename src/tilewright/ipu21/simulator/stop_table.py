@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .stops import STOP_ENDED, STOP_NEEDS_IDENTITY, STOP_SYNC, STOP_WINDOW_CLOSED, Stop, StopKind
+from .stops import (
+    STOP_ASSISTANCE,
+    STOP_ENDED,
+    STOP_NEEDS_IDENTITY,
+    STOP_SYNC,
+    STOP_WINDOW_CLOSED,
+    Stop,
+    StopKind,
+)
 
 PLAIN = (STOP_SYNC, STOP_WINDOW_CLOSED, STOP_NEEDS_IDENTITY, STOP_ENDED)
 """Stops about which there is nothing more to say than the engine reports."""
+SPECIAL: NDArray[np.bool_] = ~np.isin(np.arange(STOP_ASSISTANCE + 1), PLAIN)
+"""By number, whether there is."""
 
 
 class Stops(Sequence[Stop]):
     """One stop per tile, in the order of the tiles.
 
     Attributes:
-        kinds, clocks, zones: of each, as in `Stop`.
+        kinds, clocks: of each, as in `Stop`.
     """
 
     def __init__(self, reports: NDArray[np.int64], told: Mapping[int, Stop]) -> None:
         """`reports`: what `state.REPORT` says of each tile. `told`: by index, those that are not PLAIN."""
         self.kinds, self.clocks = reports[:, 0], reports[:, 1]
-        self.zones = np.where(self.kinds == STOP_SYNC, reports[:, 4], -1)
         self._reports, self._told = reports, told
+
+    @cached_property
+    def zones(self) -> NDArray[np.int64]:
+        """Of each tile the zone of its barrier, or -1."""
+        return np.where(self.kinds == STOP_SYNC, self._reports[:, 4], -1)
 
     @staticmethod
     def of(stops: Sequence[Stop]) -> Stops:

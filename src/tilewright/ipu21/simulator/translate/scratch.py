@@ -104,10 +104,11 @@ Integers = NDArray[np.int64]
 
 
 class Scratch:
-    """One thread's working memory. `words` is what native code sees."""
+    """One thread's working memory. `words` is what native code sees, at `address`."""
 
     def __init__(self, heads: Integers, records: Integers) -> None:
         self.words: Integers = _aligned(8 * WORDS).view(np.int64)
+        self.address = int(self.words.ctypes.data)
         self._bits = _aligned(PAGES * PAGE_LINES * LINE * 8).view(np.int64)
         self._dirty = np.zeros(PAGES + 8, dtype=np.uint8)
         self._dirty_list = np.zeros(PAGES, dtype=np.int64)
@@ -138,10 +139,6 @@ class Scratch:
     def use(self, heads: Integers, records: Integers) -> None:
         """The table of translations, which may have moved."""
         self.words[HEADS], self.words[RECORDS] = heads.ctypes.data, records.ctypes.data
-
-    @property
-    def address(self) -> int:
-        return int(self.words.ctypes.data)
 
 
 def _pattern(mnemonic: str) -> tuple[int, int]:

@@ -189,6 +189,8 @@ def test_lone_tiles_do_not_hear_themselves() -> None:
     # Queries that are where they are needed are not copied, whatever comes first of what moves.
     place = Source(LONE.query(), 0, LONE.query().column.extent)
     assert "own" not in attention.judge(LONE, Sources(place, None, None)).cycles
+    elsewhere = Source(spread(LONE.query().row.extent, place.columns, 10), 0, place.columns)
+    assert "own" in attention.judge(LONE, Sources(elsewhere, None, None)).cycles
 
 
 def test_the_lone_tile_of_every_group_has_the_fewest_keys() -> None:

@@ -38,14 +38,15 @@ def test_no_other_cuts_are_better(heads: int, queries: int, parts: int) -> None:
 
 def test_a_tile_with_two_heads_has_fewer_queries() -> None:
     line = line_of(SIXTY_FOUR, 1472)
-    assert line is not None and (line.parts, line.runs, line.tiles) == (23, 2, 1472)
+    assert line is not None and (line.parts, line.runs, line.tiles) == (22, 2, 1408)
     rows = head_line._rows(line)
     one = (rows > 0).sum(axis=0) == 1
     assert rows.sum() == 12 * 128
     assert rows.sum(axis=0)[~one].max() < rows.sum(axis=0)[one].max()
-    assert busiest(SIXTY_FOUR, line.line.cuts) < busiest(
-        SIXTY_FOUR, tuple(int(cut) for cut in np.linspace(0, 12 * 128, 24))
-    )
+    # Not even with a part more do equal ones take less.
+    for parts in (22, 23):
+        equal = tuple(int(cut) for cut in np.linspace(0, 12 * 128, parts + 1))
+        assert busiest(SIXTY_FOUR, line.line.cuts) < busiest(SIXTY_FOUR, equal)
 
 
 @pytest.mark.parametrize(("batch", "heads", "tiles"), [(4, 1, 64), (4, 3, 7), (8, 12, 8)])

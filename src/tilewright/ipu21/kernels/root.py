@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..machine.memory import REGION1_BASE
+from ..machine.memory import REGION1_BASE, is_interleaved
 from ..machine.timing import WORKER_SLOTS
 from .gelu import gated
 from .grid import PANELS, ROWS, busiest
@@ -137,7 +137,7 @@ def way(arguments: Mapping[str, int]) -> dict[str, bool]:
     residual = arguments.get("residual", REGION1_BASE)
     return {
         "wide": is_wide(*(arguments[name] for name in names)),
-        "wide_residual": residual % 16 == 0 and residual >= REGION1_BASE,
+        "wide_residual": residual % 16 == 0 and is_interleaved(residual),
     }
 
 

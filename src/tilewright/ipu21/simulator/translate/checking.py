@@ -222,7 +222,7 @@ class CheckEmitter(SpanEmitter):
         build.jump(done)
         build.label(none)
         below = build.call("i64", "llvm.smin.i64", f"i64 {way}, i64 0")
-        above = build.call("i64", "llvm.smax.i64", f"i64 {way}, i64 {0}")
+        above = build.call("i64", "llvm.smax.i64", f"i64 {way}, i64 0")
         low = build.op(f"add i64 {first}, {below}")
         high = build.op(f"add i64 {build.op(f'add i64 {first}, {above}')}, {size}")
         before = build.op(f"icmp slt i64 {low}, {TILE_BASE}")

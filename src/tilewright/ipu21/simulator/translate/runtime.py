@@ -502,8 +502,6 @@ def assist(state: Integers) -> int:
         return 0
     scratch = integers_at(state[at.ASSISTANCE + 1])
     if state[at.ACTIVE]:
-        if state[at.PENDING]:
-            return 0
         if state[at.WAITING] or (about_to_start(state) and only_waits(state)):
             return run_launch(state, scratch)
         return 0

@@ -210,17 +210,6 @@ class CheckEmitter(SpanEmitter):
         if group.wide:
             self._region(first)
             self._region(build.op(f"add i64 {first}, {way}"))
-        # Steps of no more than the size leave no gaps.
-        wide = build.op(f"icmp ugt i64 {build.op(f'add i64 {step}, {size}')}, {2 * size}")
-        gaps, none, done = build.name("gaps"), build.name("none"), build.name("done")
-        build.branch(wide, gaps, none)
-        build.label(gaps)
-        name = "tw.runtime.prepare_stores" if group.store else "tw.runtime.prepare_loads"
-        numbers = f"i64 {first}, i64 {step}, i64 {count}, i64 {size}"
-        bad = build.call("i64", name, f"ptr %scratch, {numbers}")
-        self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
-        build.jump(done)
-        build.label(none)
         below = build.call("i64", "llvm.smin.i64", f"i64 {way}, i64 0")
         above = build.call("i64", "llvm.smax.i64", f"i64 {way}, i64 0")
         low = build.op(f"add i64 {first}, {below}")
@@ -228,6 +217,14 @@ class CheckEmitter(SpanEmitter):
         before = build.op(f"icmp slt i64 {low}, {TILE_BASE}")
         behind = build.op(f"icmp sgt i64 {high}, {TILE_END}")
         self.bail_if(build.op(f"or i1 {before}, {behind}"), reasons.ADDRESS)
+        # Steps of no more than the size leave no gaps.
+        wide = build.op(f"icmp ugt i64 {build.op(f'add i64 {step}, {size}')}, {2 * size}")
+        gaps, none, done = build.name("gaps"), build.name("none"), build.name("done")
+        build.branch(wide, gaps, none)
+        build.label(gaps)
+        self.record_comb(group.store, (low, high), step, count, size)
+        build.jump(done)
+        build.label(none)
         self.note_span(group.store, group.terms, low, high)
         build.label(done)
 

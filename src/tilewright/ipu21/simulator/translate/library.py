@@ -34,7 +34,7 @@ from .half_tables import filler_source, has_table
 from .ir import Builder
 from .lowering import Lowering
 from .operands import Value, constant
-from .recording import close_span
+from .recording import close_span, record_comb
 from .single_instructions import special
 from .sources import symbol
 
@@ -42,10 +42,9 @@ PAIR = "{ i64, i64 }"
 RUNTIME = (
     runtime.assist,
     runtime.prepare_store,
-    runtime.prepare_loads,
-    runtime.prepare_stores,
     runtime.meet,
     close_span,
+    record_comb,
     upper_put,
     runtime.narrow,
     draw,

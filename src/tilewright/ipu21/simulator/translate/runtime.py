@@ -32,7 +32,7 @@ from ..stops import STOP_ASSISTANCE
 from . import reasons as why
 from . import scratch as sc
 from .accesses import ELEMENT_BITS, INTERLEAVED_BITS
-from .recording import races, record_comb
+from .recording import races
 
 GENERAL_BITS = ROUNDING | ESR
 """Bits of $FP_CTL that are zero in all but general code."""
@@ -106,26 +106,6 @@ def prepare_store(scratch: Integers, address: int, size: int) -> int:
     if address < REGION1_BASE and store_in_code_region(scratch, address, size):
         return 1
     return save_blocks(scratch, address - TILE_BASE, size)
-
-
-def prepare_loads(scratch: Integers, address: int, step: int, count: int, size: int) -> int:
-    """`count` > 0 loads of `size` bytes, `step` > `size` bytes apart; 1 if they are not all in memory."""
-    last = address + (count - 1) * step
-    low, high = min(address, last), max(address, last) + size
-    if low < TILE_BASE or high > TILE_END:
-        return 1
-    return record_comb(scratch, 0, low - TILE_BASE, abs(step), count, size)
-
-
-def prepare_stores(scratch: Integers, address: int, step: int, count: int, size: int) -> int:
-    """The same for stores; 1 also if that needs the other engine."""
-    last = address + (count - 1) * step
-    low, high = min(address, last), max(address, last) + size
-    if low < TILE_BASE or high > TILE_END:
-        return 1
-    if prepare_store(scratch, low, high - low):
-        return 1
-    return record_comb(scratch, 1, low - TILE_BASE, abs(step), count, size)
 
 
 def meet(first: int, step: int, second: int, step_too: int, count: int) -> int:

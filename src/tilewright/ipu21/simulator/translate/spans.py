@@ -87,6 +87,19 @@ class SpanEmitter(Frame):
         self._close(store, low, high)
         return bad
 
+    def record_comb(self, store: bool, ends: tuple[str, str], step: str, count: str, size: int) -> None:
+        """`count` accesses of `size` bytes, an i64 `step` apart that is wider, all in memory between two i64
+        addresses."""
+        build = self.builder
+        low, high = ends
+        if store:
+            bad = self._prepare_store(low, high)
+            self.bail_if(build.op(f"icmp ne i64 {bad}, 0"), reasons.ADDRESS)
+        offset = build.op(f"sub i64 {low}, {TILE_BASE}")
+        apart = build.call("i64", "llvm.abs.i64", f"i64 {step}, i1 true")
+        numbers = f"i64 {int(store)}, i64 {offset}, i64 {apart}, i64 {count}, i64 {size}"
+        build.call("i64", "tw.recording.record_comb", f"ptr %scratch, {numbers}")
+
     def _prepare_store(self, low: str, high: str) -> str:
         size = self.builder.op(f"sub i64 {high}, {low}")
         return self.builder.call("i64", "tw.runtime.prepare_store", f"ptr %scratch, i64 {low}, i64 {size}")

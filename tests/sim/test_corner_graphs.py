@@ -13,7 +13,11 @@ import tilewright as tw
 from support.judging import judge_whole
 from tilewright.errors import UnsupportedError
 from tilewright.ipu21.plan import attention
+from tilewright.ipu21.plan.attention import Grid
+from tilewright.ipu21.plan.attention_work import Problem, Sources
 from tilewright.ipu21.plan.head_line import judge_line, line_of
+from tilewright.ipu21.plan.price import Price
+from tilewright.ipu21.plan.turns import Turns
 
 pytestmark = pytest.mark.sim
 
@@ -53,6 +57,33 @@ def test_attention_in_groups_of_an_odd_number_of_tiles(causal: bool) -> None:
         return {"y": tw.ops.attention(q, k, v, mask, heads=2, causal=causal)}
 
     check(network, 10, q=(144, 48), k=(144, 48), v=(144, 48), mask=(144,))
+
+
+@pytest.mark.parametrize("shares_keys", [False, True])
+@pytest.mark.parametrize(
+    ("heads", "columns", "key_parts", "across"),
+    [(3, 24, 4, 2), (1, 40, 6, 3), (2, 64, 8, 4), (2, 32, 2, 2)],
+)
+def test_attention_whose_result_is_cut_by_columns_too(
+    heads: int, columns: int, key_parts: int, across: int, shares_keys: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of heads that end with padding only the last column part does."""
+
+    def choose(problem: Problem, sources: Sources, tiles: int, price: Price) -> Any:
+        grid = Grid(problem, heads, 2, key_parts, Turns(2, 2), shares_keys, across=across)
+        judged = attention.judge(grid, sources)
+        assert grid.tiles == tiles and grid.describe().endswith(f"merged in {across} parts of the columns")
+        return (judged,)
+
+    monkeypatch.setattr(attention, "choose", choose)
+    width, keys = heads * columns, 16 * key_parts + 5
+    matrix = (normal(width, width) * width**-0.5).astype(np.float16).astype(np.float32)
+
+    def network(q: Any, k: Any, mask: Any) -> Any:
+        y = tw.ops.attention(q, k, k @ matrix, mask, heads=heads)
+        return {"y": y @ matrix + q}
+
+    check(network, 4 * heads * key_parts, q=(2, 21, width), k=(2, keys, width), mask=(2, keys))
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -369,3 +369,45 @@ def test_scores_are_scaled_as_asked_or_by_the_width_of_a_head(
     plan = plan_of(lambda q, k, v: tw.ops.attention(q, k, v, heads=heads, scale=scale), *"qkv", columns=64)
     calls = [step for step in plan.steps if isinstance(step, Compute) and step.kernel == "scale_f16"]
     assert {call.parameters["factor"] for call in calls} == factors
+
+
+# --- result pieces ---
+
+
+def test_result_pieces_cut_rows_and_columns() -> None:
+    """11 queries over 8 tiles: two whole rows at most, or halves of three."""
+    grid = Grid(Problem(1, 12, 11, 128, 32, 32), 12, 1, 8, Turns(1, 1))
+    assert grid.result_piece() == (2, 2)
+    halved = replace(grid, across=2)
+    assert halved.result_piece() == (3, 1)
+    shards = halved.result().shards[:8]
+    assert shards["row"].tolist() == [0, 0, 3, 3, 6, 6, 9, 9]
+    assert shards["column"].tolist() == [0, 16] * 4
+    assert halved.result().shards[8]["column"] == 32, "the next head"
+    states = halved.result_state().shards[:8]
+    assert states["row"].tolist() == shards["row"].tolist() and set(states["rows"]) == {3, 2}
+    covered = np.zeros((11, 12 * 32), dtype=int)
+    for shard in halved.result().shards:
+        rows, columns = slice(shard["row"], shard["row"] + shard["rows"]), shard["column"]
+        covered[rows, columns : columns + shard["columns"]] += 1
+    assert (covered == 1).all()
+
+
+def test_the_result_is_cut_by_columns_where_that_is_shorter() -> None:
+    problem = Problem(1, 12, 128, 128, 32, 32)
+    best = attention.choose(problem, NOTHING, 1152, FREE)[0].grid
+    assert isinstance(best, Grid) and best.across == 2
+    plain, halved = (attention.judge(replace(best, across=parts), NOTHING).cycles for parts in (1, 2))
+    assert halved["merge"] < plain["merge"] and halved["partials"] < plain["partials"]
+
+
+def test_only_the_only_head_is_cut_and_only_in_pairs_of_tiles() -> None:
+    grid = Grid(Problem(1, 2, 64, 128, 16, 64), 2, 2, 8, Turns(1, 1))
+    assert [one.across for one in attention._merged(grid)] == [1, 2, 4]
+    assert [one.across for one in attention._merged(replace(grid, key_parts=6))] == [1, 2]
+    assert [one.across for one in attention._merged(replace(grid, head_parts=1))] == [1]
+    odd = replace(grid, key_parts=4, problem=replace(grid.problem, value_columns=48))
+    assert [one.across for one in attention._merged(odd)] == [1]
+    three = replace(odd, key_parts=3)
+    assert three.lone and [one.across for one in attention._merged(three)] == [1]
+    assert [one.across for one in attention._merged(replace(three, shares_keys=True))] == [1, 3]

@@ -248,8 +248,10 @@ def _scale(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
 
 
 def _halves(step: Compute, out: _Operand) -> Array:
-    """Half panels without those that hold nothing but padding."""
-    return np.maximum(2 * out.panels - int(step.parameters["spare"]), 0)
+    """Half panels without those at the end of a head that hold nothing but padding."""
+    ends = (out.column + out.padded_columns) % int(step.parameters["width"]) == 0
+    spare = np.where(ends, int(step.parameters["spare"]), 0)
+    return np.maximum(2 * out.panels - spare, 0)
 
 
 def _merge(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
@@ -268,6 +270,7 @@ def _merge(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
 def _merge_own(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     out, own, state = shapes[:3]
     first = np.where(out.there, out.row - own.row, 0)
+    panel = np.where(out.there, (out.column - own.column) // MICRO, 0)
     scalars: Scalars = {
         "rows": out.padded_rows,
         "halves": _halves(step, out),
@@ -277,7 +280,8 @@ def _merge_own(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
     name = step.operands[2]
     assert name is not None
     size = plan.buffers[name].layout.record_bytes
-    return scalars, {1: first * RECORD_BYTES, 2: first * size}, out.there & state.there
+    offset = (panel * own.padded_rows + first) * RECORD_BYTES
+    return scalars, {1: offset, 2: first * size}, out.there & state.there
 
 
 def _transpose(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:

@@ -2,9 +2,9 @@
 
 A tile works on sequence b, head group g, query block i of q and key block j of s: scores, their exponentials
 relative to the block's own maximum, and their product with the values. The s partial results of a query block
-are merged by their maxima and sums, each of the s tiles taking a part of the rows. Partner tiles share what
-they have in common in half the time: tile ((b*h + g)*q + i)*s + j shares its queries, tile
-((b*h + g)*s + j)*q + i its keys and values.
+are merged by their maxima and sums, each of the s tiles taking a part of the rows, or of rows and columns.
+Partner tiles share what they have in common in half the time: tile ((b*h + g)*q + i)*s + j shares its
+queries, tile ((b*h + g)*s + j)*q + i its keys and values.
 
 An odd s leaves in every group one *lone* tile, whose partner wants other queries. Where the planner may say
 how the queries are stored, half of them are on the lone tile: it hears the other half word by word while the
@@ -62,6 +62,8 @@ class Grid(Work):
     Attributes:
         shares_keys: neighbours work on the same keys; otherwise on the same queries.
         lone_half: the lone tile of every group stores half of the queries.
+        across: into so many parts the result pieces of a query block cut the columns of its head, and into
+            key_parts / across its rows.
     """
 
     problem: Problem
@@ -71,6 +73,7 @@ class Grid(Work):
     turns: Turns
     shares_keys: bool = False
     lone_half: bool = False
+    across: int = 1
 
     @property
     def tiles(self) -> int:
@@ -86,7 +89,9 @@ class Grid(Work):
             f"{self.turns.side} sequences x {self.head_parts} head groups x {self.query_parts} "
             f"query blocks x {self.key_parts} key blocks"
             f"{', keys shared by neighbours' if self.shares_keys else ''}"
-            f"{', half of the queries stored on lone tiles' if self.lone_half else ''}{self.turns.describe()}"
+            f"{', half of the queries stored on lone tiles' if self.lone_half else ''}"
+            f"{f', merged in {self.across} parts of the columns' if self.across > 1 else ''}"
+            f"{self.turns.describe()}"
         )
 
     @property
@@ -118,10 +123,33 @@ class Grid(Work):
 
     @property
     def pieces(self) -> Level:
-        """The cut into key blocks; the tiles of a query block take parts of its rows by it too."""
+        """The cut into key blocks."""
         if self.shares_keys:
             return Level(self.key_parts, self.query_parts)
         return Level(self.key_parts, 1, mirrored=self.lone)
+
+    @property
+    def result_rows(self) -> Level:
+        """The cut of the rows of a query block into those of its result pieces."""
+        pieces = self.pieces
+        return replace(pieces, parts=self.key_parts // self.across, stride=pieces.stride * self.across)
+
+    def result(self) -> Layout:
+        """The merged output: a piece of its query block on each of the tiles that worked on it."""
+        whole = self.output(self.result_rows)
+        if self.across == 1:
+            return whole
+        cut = Level(self.across, self.pieces.stride)
+        return replace(whole, column=replace(whole.column, block=MICRO, levels=(*whole.column.levels, cut)))
+
+    def result_state(self) -> Layout:
+        """Largest scores and sums of the rows of a result piece."""
+        return self.state(self.result_rows)
+
+    def result_piece(self) -> tuple[int, int]:
+        """Rows and panels per head of the largest result piece."""
+        rows = self.result_rows.largest(self.query_rows().largest())
+        return rows, ceil_div(self.problem.value_width // MICRO, self.across)
 
     def query_rows(self, *further: Level) -> Axis:
         cut = (self.queries, *further)
@@ -151,6 +179,7 @@ def choose(
     grids = _grids(problem, tiles)
     if sources.query is None:
         grids += [replace(grid, lone_half=True) for grid in grids if grid.lone]
+    grids = [min(_merged(grid), key=lambda grid: _closed_form(grid, price)) for grid in grids]
     ranked = sorted(grids, key=lambda grid: _closed_form(grid, price))
     judged: list[Judged[Grid | HeadLine]] = [judge(grid, sources) for grid in ranked[:JUDGED]]
     line = line_of(problem, tiles)
@@ -180,6 +209,18 @@ def _grids(problem: Problem, tiles: int) -> list[Grid]:
     return _accurate(found) or found
 
 
+def _merged(grid: Grid) -> list[Grid]:
+    """A grid with every way to cut its result that leaves each column part whole panels of the only head.
+
+    Groups with a lone tile hold their parts in reverse by turns, which two cuts at once do not say.
+    """
+    panels = grid.problem.value_width // MICRO
+    cuts = range(1, min(grid.key_parts, panels) + 1) if grid.heads == 1 and not grid.lone else (1,)
+    return [
+        replace(grid, across=parts) for parts in cuts if grid.key_parts % parts == 0 and panels % parts == 0
+    ]
+
+
 def _accurate(grids: list[Grid]) -> list[Grid]:
     return [grid for grid in grids if grid.key_rows().largest() <= BLOCK_KEYS]
 
@@ -188,11 +229,10 @@ def _compute(grid: Grid) -> dict[str, float]:
     """Kernel cycles of the busiest tile."""
     value_width = grid.problem.value_width // MICRO
     keys = grid.key_rows().largest() // MICRO
-    piece = ceil_div(grid.query_rows().largest(), grid.key_parts)
     return {
         "transpose": grid.heads * float(cost.transpose(keys, value_width)),
         **_key_block(grid, keys, summed_by_product(grid)),
-        "merge": grid.heads * float(_merge_cycles(grid, piece, value_width)),
+        "merge": grid.heads * float(_merge_cycles(grid, *grid.result_piece())),
     }
 
 
@@ -255,7 +295,8 @@ def _closed_form(grid: Grid, price: Price) -> float:
     paired_queries = not grid.shares_keys and (grid.key_parts % 2 == 0 or grid.lone_half)
     received = heads * rows * problem.width // (4 if paired_queries else 2)
     received += heads * keys * (problem.width + problem.value_width) // (4 if paired_keys else 2)
-    merged = heads * ceil_div(rows, grid.key_parts) * (problem.value_width + 4) // 2 * (grid.key_parts - 1)
+    merged_rows, panels = grid.result_piece()
+    merged = heads * merged_rows * (panels * MICRO + 4) // 2 * (grid.key_parts - 1)
     moves = cost.exchange(received, heads * 12) + cost.exchange(merged, grid.key_parts * 4)
     if grid.lone_half:
         panels = heads * problem.width // MICRO
@@ -299,8 +340,8 @@ def judge(grid: Grid, sources: Sources) -> Judged[Grid]:
         parts = [
             gather(whole, piece, grid.key_parts, grid.pieces.stride, own=grid.heads > 1)
             for whole, piece in (
-                (grid.output(), grid.output(grid.pieces)),
-                (grid.state(), grid.state(grid.pieces)),
+                (grid.output(), grid.result()),
+                (grid.state(), grid.result_state()),
             )
         ]
         stages["partials"] = cost.move(load_of(parts, grid.tiles))
@@ -590,11 +631,11 @@ class _Stages:
         the others'.
         """
         builder, name = self.planner.builder, self.name
-        parts, several = grid.key_parts, grid.heads > 1
-        result = builder.add(name, grid.output(grid.pieces), "value", name)
+        parts, several, width = grid.key_parts, grid.heads > 1, grid.problem.value_width
+        result = builder.add(name, grid.result(), "value", name)
         slots = parts if several else parts - 1
-        outputs = builder.add(f"{name}.outputs", grid.output(grid.pieces), "scratch", name, slots=slots)
-        states = builder.add(f"{name}.states", grid.state(grid.pieces), "scratch", name, slots=slots)
+        outputs = builder.add(f"{name}.outputs", grid.result(), "scratch", name, slots=slots)
+        states = builder.add(f"{name}.states", grid.result_state(), "scratch", name, slots=slots)
         moves = [
             Gather(output, outputs, result, parts, grid.pieces.stride, own=several),
             Gather(state, states, states, parts, grid.pieces.stride, own=several),
@@ -606,10 +647,9 @@ class _Stages:
                 "attention_merge_own_f16",
                 (result, output, state, outputs, states),
                 self.cycles["merge"],
-                {"remote": parts - 1, "spare": grid.problem.spare},
+                {"remote": parts - 1, "spare": grid.problem.spare, "width": width},
             )
             return result
-        width = grid.problem.value_width
         for head in range(grid.heads):
             wide = (head * width, width)
             builder.call(
@@ -617,7 +657,7 @@ class _Stages:
                 "attention_merge_f16",
                 (result, outputs, states),
                 self.cycles["merge"] / grid.heads,
-                {"parts": parts, "spare": grid.problem.spare},
+                {"parts": parts, "spare": grid.problem.spare, "width": width},
                 {0: wide, 1: wide, 2: (head, 1)},
             )
         return result

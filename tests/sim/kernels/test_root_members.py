@@ -82,6 +82,25 @@ def test_code_for_a_number_of_partials(member: Member) -> None:
     assert faster < slower
 
 
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        "root_f16",
+        "root_f16_bias",
+        "root_f16_residual",
+        "root_f16_exact",
+        "root_f16_bias_exact",
+        "root_f16_bias_residual_tanh",
+        "root_f16_addend_exact",
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_shapes_of_code_for_a_number_of_partials(symbol: str, count: int) -> None:
+    """The first half row of all, others, other panels', and none."""
+    for rows, panels in [*SHAPES, (0, 1), (1, 0)]:
+        Case(member_named(HALVES, symbol), rows, panels, count, WIDE, straight=True).check()
+
+
 def test_code_for_every_number_of_partials() -> None:
     member = member_named(HALVES, "root_f16_bias_residual")
     for count in (*range(1, 5), STRAIGHT_COUNTS - 1):

@@ -70,10 +70,15 @@ def cycles(
     panel: Any = panel_slots(variant)
     first: Any = start_slots(variant) + 3 - next_slots(variant)
     if wide and straight:
-        own_row, own_panel = straight_slots(variant, wide_residual and variant.summed)
+        one, two = (straight_slots(variant, n, wide_residual and variant.summed) for n in (1, 2))
         has_own = np.isin(count, variant.straight_counts)
-        row, panel = np.where(has_own, own_row + count, row), np.where(has_own, own_panel, panel)
-        first = first - has_own
+        # From two partials on, each takes as many slots more as the one before.
+        own = [np.where(count == 1, *pair) for pair in zip(one, two, strict=True)]
+        more = count - np.minimum(count, 2)
+        row, panel, first = (
+            np.where(has_own, value, other)
+            for value, other in zip((own[0] + more, own[1], own[2]), (row, panel, first), strict=True)
+        )
     return piece_cycles(variant, rows, panels, first, panel, row)
 
 

@@ -5,7 +5,7 @@ Every worker has a frame of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,6 +14,9 @@ from .text import bundle, from_frame
 NONE, TANH, EXACT = "none", "tanh", "exact"
 WIDE, PLAIN, POINT = "wide", "plain", "point"
 """Ways a worker takes: loads of 16 or 8 bytes, or no remote partials and nothing else to add."""
+
+Pair = tuple[str, str]
+"""Two instructions for one issue slot: main and auxiliary."""
 
 OWN, OUT, REMOTE, SHARE, JUMP, OWN_JUMP, PARTIALS, ALONG, BACK, MORE = range(10)
 """Words of a worker's frame. SHARE: rows - 1, negative without work, and panels - 1 above them. PARTIALS:
@@ -89,53 +92,87 @@ def _half(register: str, word: int, part: int) -> str:
     return f"lds16 {register}, $mvertex_base, $mzero, {2 * word + part}"
 
 
-def start_lines(
-    member: Member, auxiliary: Sequence[str] = ("fnop", "fnop", "fnop"), *, counted: bool = True
-) -> list[str]:
-    """A worker's pointers and counts; `auxiliary` may use $a4; without $m3 unless `counted`.
+OUT_LOAD = from_frame("$m2", OUT)
+BACK_LOAD = from_frame("$m5", BACK)
+PANELS_LOAD = _half("$m7", SHARE, 1)
+"""Loads of a worker's start that need not come first."""
+
+
+def start_pairs(member: Member, without: Collection[str] = ()) -> list[Pair]:
+    """A worker's pointers and counts.
 
     Leaves $m0 own, $m1 remote, $m2 out, $m3 remote partials, $m4 the step to the next one, $m5 to the next
-    row, $m6 rows and $m7 panels after the first, $m8 bias, $m9 residual.
+    row, $m6 rows and $m7 panels after the first, $m8 bias, $m9 residual, but for those `without`.
     """
-    lines = [
-        bundle(_half("$m6", SHARE, 0), "setzi $a4, 8"),
-        bundle("brneg $m6, .Lroot_exit", "uput $FP_CLR, $a4"),  # clear all accumulators
-        bundle(_half("$m7", SHARE, 1), auxiliary[0]),
-        bundle(from_frame("$m0", OWN), auxiliary[1]),
-        bundle(from_frame("$m2", OUT), auxiliary[2]),
-        from_frame("$m1", REMOTE),
-        *([_half("$m3", PARTIALS, 0)] if counted else []),
-        from_frame("$m4", ALONG),
-        from_frame("$m5", BACK),
-    ]
+    loads = {
+        "$m7": PANELS_LOAD,
+        "$m0": from_frame("$m0", OWN),
+        "$m2": OUT_LOAD,
+        "$m1": from_frame("$m1", REMOTE),
+        "$m3": _half("$m3", PARTIALS, 0),
+        "$m4": from_frame("$m4", ALONG),
+        "$m5": BACK_LOAD,
+    }
     if member.residual:
-        lines.append(from_frame("$m9", member.residual_word))
+        loads["$m9"] = from_frame("$m9", member.residual_word)
     if member.bias:
-        lines.append(from_frame("$m8", MORE))
-    return lines
+        loads["$m8"] = from_frame("$m8", MORE)
+    return [
+        (_half("$m6", SHARE, 0), "setzi $a4, 8"),
+        ("brneg $m6, .Lroot_exit", "uput $FP_CLR, $a4"),  # clear all accumulators
+        *((load, "fnop") for register, load in loads.items() if register not in without),
+    ]
 
 
-def next_lines(member: Member, label: str) -> list[str]:
-    """Behind the rows of a panel: leave or go to `<label>_panel`. Uses $m11."""
+def start_lines(member: Member, auxiliary: Sequence[str] = ()) -> list[str]:
+    """`start_pairs`, and `auxiliary`, which may use $a4, in the first free places."""
+    return lines_of(fill(start_pairs(member), auxiliary=auxiliary))
+
+
+def fill(pairs: Sequence[Pair], mains: Sequence[str] = (), auxiliary: Sequence[str] = ()) -> list[Pair]:
+    """The pairs with these instructions, in order, in the first places that have nothing else to do."""
+    columns = [list(column) for column in zip(*pairs, strict=True)]
+    for column, nothing, instructions in zip(columns, ("nop", "fnop"), (mains, auxiliary), strict=True):
+        free = [index for index, instruction in enumerate(column) if instruction == nothing]
+        for index, instruction in zip(free[: len(instructions)], instructions, strict=True):
+            column[index] = instruction
+    return list(zip(*columns, strict=True))
+
+
+def lines_of(pairs: Sequence[Pair]) -> list[str]:
+    """The pairs as bundles, or alone where nothing goes along."""
+    return [main if auxiliary == "fnop" else bundle(main, auxiliary) for main, auxiliary in pairs]
+
+
+def jump_lines(member: Member) -> list[str]:
+    """From the end of a panel's rows to the next panel of a worker's. Uses $m11."""
     jumped = ["$m1", "$m2", *(["$m9"] if member.residual else [])]
     bias = [bundle(_half("$m11", PARTIALS, 1)), bundle("add $m8, $m8, $m11")]
     return [
-        bundle("brz $m7, .Lroot_exit"),
         bundle(from_frame("$m11", JUMP)),
         *(bundle(f"add {pointer}, {pointer}, $m11") for pointer in jumped),
         bundle(from_frame("$m11", OWN_JUMP)),
         bundle("add $m0, $m0, $m11"),
         *(bias if member.bias else []),
         bundle(_half("$m6", SHARE, 0)),
-        bundle(f"brnzdec $m7, {label}_panel"),
+    ]
+
+
+def next_lines(member: Member, label: str) -> list[str]:
+    """Behind the rows of a panel: leave or go to `<label>_panel`. Uses $m11."""
+    return [bundle("brz $m7, .Lroot_exit"), *jump_lines(member), bundle(f"brnzdec $m7, {label}_panel")]
+
+
+def load_pairs(way: str, pointer: str, step: str, first_aux: str) -> list[Pair]:
+    """Loads $a0:3; `step` counts accesses, from the last access of a load to the first of the next."""
+    if way == WIDE:
+        return [(f"ld128step $a0:3, $mzero, {pointer}+=, {step}", first_aux)]
+    return [
+        (f"ld64step $a0:1, $mzero, {pointer}+=, 1", first_aux),
+        (f"ld64step $a2:3, $mzero, {pointer}+=, {step}", "fnop"),
     ]
 
 
 def load_lines(way: str, pointer: str, step: str, first_aux: str) -> list[str]:
-    """Loads $a0:3; `step` counts accesses, from the last access of a load to the first of the next."""
-    if way == WIDE:
-        return [bundle(f"ld128step $a0:3, $mzero, {pointer}+=, {step}", first_aux)]
-    return [
-        bundle(f"ld64step $a0:1, $mzero, {pointer}+=, 1", first_aux),
-        bundle(f"ld64step $a2:3, $mzero, {pointer}+=, {step}"),
-    ]
+    """`load_pairs` as bundles."""
+    return [bundle(*pair) for pair in load_pairs(way, pointer, step, first_aux)]

@@ -1,9 +1,10 @@
 """Assembly of the `root_f16` family: the workers.
 
 Workers share the piece as `grid` says. Per half row (8 columns) a worker adds own, remote partials, bias and,
-if it is `summed`, the residual into the float32 accumulators by `f16v8acc` and takes the sums out by
-`f16v2gina`, which leaves zeros. Loads are 16 bytes ("wide") where the supervisor finds own and remote
-interleaved and everything aligned to 16 bytes, and 8 bytes ("plain") elsewhere.
+if it is `summed`, the residual into the float32 accumulators by `f16v8acc` and takes the sums out, which
+leaves zeros: by `f16v2gina`, or the second word's by the `f16v4mix` of the first word's gate. Loads are 16
+bytes ("wide") where the supervisor finds own and remote interleaved and everything aligned to 16 bytes, and
+8 bytes ("plain") elsewhere.
 
 The store of a half row's second word is one half row late. Until there is one, it writes the place of the
 first word and the pointer stays ($m11 = 0); where the residual might lie there unread, the late store is
@@ -18,7 +19,6 @@ Worker registers:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,6 +33,8 @@ from .root_frame import (
     TANH,
     WIDE,
     Member,
+    Pair,
+    fill,
     load_lines,
     next_lines,
     start_lines,
@@ -61,6 +63,11 @@ class Variant(Member):
         return (self.early or not self.residual) and not (self.bias and self.activation == NONE)
 
     @property
+    def late_residual(self) -> bool:
+        """True if the residual is added behind the activation."""
+        return self.residual and not self.summed
+
+    @property
     def ways(self) -> tuple[str, ...]:
         alone = self.activation != NONE and not self.bias and not self.residual
         return (WIDE, PLAIN, POINT) if alone else (WIDE, PLAIN)
@@ -77,27 +84,32 @@ VARIANTS = tuple(
 _GATE = (
     "f16v4mul $a0:1, $a4:5, $a4:5",
     "f16v4mul $a0:1, $a0:1, $a4:5",
-    "f16v4mix $azeros, $a4:5, $a0:1",
+    "f16v4mix {before}, $a4:5, $a0:1",
     "f16v4mul $a2:3, $a6:7, $a6:7",
     "f16v4mul $a2:3, $a2:3, $a6:7",
     "f16v4mix $a0:1, $a6:7, $a2:3",
-    "f16v4mix $a2:3, $azeros, $azeros",
 )
-"""From x in $a4:7 and empty accumulators to the sigmoid's arguments in $a0:3."""
+"""From x in $a4:7 to the sigmoid's arguments, of its first word in $a0:1 and of the second in the
+accumulators. `before` gets what these held, as halves."""
+_SECOND_GATE = "f16v4mix {word}, $azeros, $azeros"
+"""The arguments of the second word; leaves zeros."""
+_POINT_GATE = (*(line.format(before="$azeros") for line in _GATE), _SECOND_GATE.format(word="$a2:3"))
+_SUMS_GATE = (*TAKE_OUT[:2], *(line.format(before="$a6:7") for line in _GATE))
+"""The same from sums in the accumulators: the first word's gate takes the second word out of them."""
 
 
 def _point(label: str) -> list[str]:
     """Half rows to which nothing is added; the last step of one goes along with the next one's first load."""
     load, last = "ld64step $a4:5, $mzero, $m0+=, 1", "f16v4mul $a6:7, $a6:7, $a2:3"
-    mains = ["ld64step $a6:7, $mzero, $m0+=, 3", *["nop"] * (len(_GATE) - 2)]
+    mains = ["ld64step $a6:7, $mzero, $m0+=, 3", *["nop"] * (len(_POINT_GATE) - 2)]
     return [
         bundle(load),
-        bundle(f"bri {label}_first", _GATE[0]),
+        bundle(f"bri {label}_first", _POINT_GATE[0]),
         f"{label}_row:",
         bundle(load, last),
-        bundle("st64step $a6:7, $mzero, $m2+=, 3", _GATE[0]),
+        bundle("st64step $a6:7, $mzero, $m2+=, 3", _POINT_GATE[0]),
         f"{label}_first:",
-        *map(bundle, mains, _GATE[1:]),
+        *map(bundle, mains, _POINT_GATE[1:]),
         bundle("nop", "f16v2sigm $a0, $a0"),
         bundle("nop", "f16v2sigm $a1, $a1"),
         bundle("nop", "f16v4mul $a4:5, $a4:5, $a0:1"),
@@ -129,69 +141,66 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
     lines.append(bundle(f"rpt $m3, {0 if way == WIDE else 1}", entered))
     lines += load_lines(way, "$m1", "$m4", accumulate)
     lines.append(bundle("add $m1, $m1, $m5", accumulate))
-    return [*lines, *finish_lines(variant, label, [late, "setzi $m11, 3"] if variant.late else ["nop"] * 2)]
+    mains = [late, "setzi $m11, 3"] if variant.late else []
+    finish = fill(finish_pairs(variant, f"brnzdec $m6, {label}_row"), mains)
+    return [*lines, *(bundle(*pair) for pair in finish)]
 
 
-def finish_lines(variant: Variant, label: str, mains: Sequence[str]) -> list[str]:
-    """From a half row's sums in the accumulators to the store of its first word and the branch to
-    `<label>_row`.
+def finish_pairs(variant: Variant, again: str, leave: str = "nop") -> list[Pair]:
+    """From a half row's sums in the accumulators, which become zeros, to the store of its first word, with
+    the second in $a6:7 and the bias, if there is one, in $a0:3.
 
     Args:
-        mains: two instructions that go along, where nothing else has to.
+        again: the last main instruction; leave: one in front of the last `rest` pairs, behind an activation.
     """
-    bias, residual = variant.bias, variant.residual
-    main = [*mains, "nop", "nop"]
-    bias_loads = ["ld64 $a0:1, $m8, $mzero, 0", "ld64 $a2:3, $m8, $mzero, 1"]
+    bias_loads = [f"ld64 $a{2 * word}:{2 * word + 1}, $m8, $mzero, {word}" for word in (0, 1)]
+    first_bias, second_bias = bias_loads if variant.bias else ["nop", "nop"]
     if variant.activation == NONE:
-        if bias:
-            main[:2] = bias_loads
-        main[2:] = ["st64step $a4:5, $mzero, $m2+=, 1", f"brnzdec $m6, {label}_row"]
-        return [*map(bundle, main, TAKE_OUT)]
-    lines = [*map(bundle, main, TAKE_OUT), *(bundle("nop", step) for step in _GATE)]
-    store = "st64step $a4:5, $mzero, $m2+=, 1"
-    again = f"brnzdec $m6, {label}_row"
-    lines += [bundle("nop", "f16v2sigm $a0, $a0"), bundle("nop", "f16v2sigm $a1, $a1")]
-    first, last = "f16v4mul $a4:5, $a4:5, $a0:1", "f16v4mul $a6:7, $a6:7, $a2:3"
-    if not residual or variant.early:
-        # The first word, once stored, leaves its registers to the second word's gate, and that to the bias.
-        loads = bias_loads if bias else ["nop", "nop"]
+        store = "st64step $a4:5, $mzero, $m2+=, 1"
+        return list(zip((first_bias, second_bias, store, again), TAKE_OUT, strict=True))
+    lines: list[Pair] = [("nop", line) for line in _SUMS_GATE]
+    if variant.late_residual:
         return [
             *lines,
-            bundle(loads[0], first),
-            bundle(store, "f16v2sigm $a4, $a2"),
-            bundle(loads[1], "f16v2sigm $a5, $a3"),
-            bundle(again, "f16v4mul $a6:7, $a6:7, $a4:5"),
+            ("ld64step $a2:3, $mzero, $m9+=, 1", "f16v2sigm $a0, $a0"),
+            ("nop", "f16v2sigm $a1, $a1"),
+            ("nop", "f16v4mul $a4:5, $a4:5, $a0:1"),
+            (second_bias, "f16v4add $a4:5, $a4:5, $a2:3"),
+            ("st64step $a4:5, $mzero, $m2+=, 1", _SECOND_GATE.format(word="$a0:1")),
+            ("ld64step $a4:5, $mzero, $m9+=, 3", "f16v2sigm $a0, $a0"),
+            (leave, "f16v2sigm $a1, $a1"),
+            (first_bias, "f16v4mul $a6:7, $a6:7, $a0:1"),
+            (again, "f16v4add $a6:7, $a6:7, $a4:5"),
         ]
-    lines.append(bundle("nop", first))
-    lines += [
-        bundle("ld64step $a0:1, $mzero, $m9+=, 1", "f16v2sigm $a2, $a2"),
-        bundle("nop", "f16v2sigm $a3, $a3"),
-        bundle("ld64step $a2:3, $mzero, $m9+=, 3", last),
-        bundle(bias_loads[0] if bias else "nop", "f16v4add $a4:5, $a4:5, $a0:1"),
+    return [
+        *lines,
+        (second_bias, "f16v2sigm $a0, $a0"),
+        ("nop", "f16v2sigm $a1, $a1"),
+        ("nop", "f16v4mul $a0:1, $a4:5, $a0:1"),
+        ("st64step $a0:1, $mzero, $m2+=, 1", _SECOND_GATE.format(word="$a4:5")),
+        (first_bias, "f16v2sigm $a4, $a4"),
+        (leave, "f16v2sigm $a5, $a5"),
+        (again, "f16v4mul $a6:7, $a6:7, $a4:5"),
     ]
-    if bias:
-        return [
-            *lines,
-            bundle(bias_loads[1], "f16v4add $a6:7, $a6:7, $a2:3"),
-            bundle(store),
-            bundle(again),
-        ]
-    return [*lines, bundle(store, "f16v4add $a6:7, $a6:7, $a2:3"), bundle(again)]
 
 
-def start_worker(variant: Variant, *, counted: bool = True) -> list[str]:
+def rest(variant: Variant) -> int:
+    """Pairs behind the place of `leave` in `finish_pairs`."""
+    return 2 if variant.late_residual else 1
+
+
+def start_worker(variant: Variant) -> list[str]:
     """A worker's pointers and counts, and the factors of `f16v4mix`; see `start_lines`."""
-    gate = "fnop" if variant.activation == NONE else "uput $TAS, $a4"
-    return start_lines(variant, (_factor(variant, 0), _factor(variant, 1), gate), counted=counted)
+    return start_lines(variant, factor_lines(variant))
 
 
-def _factor(variant: Variant, part: int) -> str:
-    """Sets $a4 to the factors of `f16v4mix` in two parts."""
+def factor_lines(variant: Variant) -> tuple[str, ...]:
+    """Auxiliary instructions that set the factors of `f16v4mix`, by $a4."""
     if variant.activation == NONE:
-        return "fnop"
+        return ()
     linear, cubic = FACTORS[variant.activation]
     value = cubic << 16 | linear
-    return f"setzi $a4, {value & 0xFFFFF:#x}" if part == 0 else f"or $a4, $a4, {value & 0xFFF00000:#x}"
+    return (f"setzi $a4, {value & 0xFFFFF:#x}", f"or $a4, $a4, {value & 0xFFF00000:#x}", "uput $TAS, $a4")
 
 
 def _panel(variant: Variant, way: str, label: str) -> list[str]:

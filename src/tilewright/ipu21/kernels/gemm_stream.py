@@ -28,7 +28,7 @@ loads the registers that are needed, pushes the first row's partials, and has no
 
 Worker registers, kept from panel to panel:
     $m0:1 packed input, partial and store pointers       $m2 strides: f1 = 1 - 4n, f2 = 4(R - n) + 1,
-    $m3   n - 4 of the busiest worker, at least 0             f3 = 1 or, with a row less, -3 words
+    $m3   n - 4 of the busiest worker                         f3 = 1 or, with a row less, -3 words
     $m4   address of input word 6 of the first K group   $m5 this worker's rows in the next column of C
     $m6   input step to the next K group, 32(R - n), if the input does not wrap by f2
     $m7   input step back to the first K group

@@ -101,6 +101,19 @@ def test_sums_are_those_of_the_last_half_panel_of_a_head() -> None:
     assert [offset[0] for _, offset in call.operands] == [7 * 8, 3 * 7 * 32 + 16]
 
 
+@pytest.mark.parametrize(("spare", "halves"), [(0, [4, 2]), (1, [4, 1])])
+def test_half_panels_of_padding_are_not_merged(spare: int, halves: list[int]) -> None:
+    # 32 columns and the last 16 of a head, and a tile without any.
+    out = Layout("a16", Axis(7), Axis(48, 16, (Level(2, 1),)), 2)
+    state = Layout("plain", Axis(7), Axis(1), 2, 8)
+    plan = plan_of(out=out, partial=out, state=state)
+    parameters = {"parts": 2, "spare": spare, "width": 48}
+    step = Compute("y.merge", "attention_merge_f16", ("out", "partial", "state"), ("out",), 1.0, parameters)
+    call = lower_call(plan, step)
+    assert call.active.tolist() == [True, True, False]
+    assert call.scalars["halves"].tolist()[:2] == halves
+
+
 def test_every_kernel_is_lowered_by_the_rules_of_its_family() -> None:
     for name, lowering in calls._LOWERINGS.items():
         if name.startswith("gemm_listed"):

@@ -250,8 +250,7 @@ def _scale(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:
 def _halves(step: Compute, out: _Operand) -> Array:
     """Half panels without those at the end of a head that hold nothing but padding."""
     ends = (out.column + out.padded_columns) % int(step.parameters["width"]) == 0
-    spare = np.where(ends, int(step.parameters["spare"]), 0)
-    return np.maximum(2 * out.panels - spare, 0)
+    return 2 * out.panels - np.where(ends, int(step.parameters["spare"]), 0)
 
 
 def _merge(plan: Plan, step: Compute, shapes: list[_Operand]) -> Lowered:

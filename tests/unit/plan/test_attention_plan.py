@@ -193,6 +193,25 @@ def test_lone_tiles_do_not_hear_themselves() -> None:
     assert "own" in attention.judge(LONE, Sources(elsewhere, None, None)).cycles
 
 
+@pytest.mark.parametrize(
+    ("grid", "copies"),
+    [
+        # Pairs share keys: the partner of no tile wants the same queries.
+        (replace(LONE, query_parts=2, shares_keys=True), False),
+        # Four tiles are two pairs, in which everybody hears what all do.
+        (replace(LONE, problem=replace(LONE.problem, keys=112), key_parts=4), False),
+        # Of two tiles each sends the other its half, and copies its own meanwhile.
+        (replace(LONE, problem=replace(LONE.problem, keys=48), key_parts=2), True),
+    ],
+)
+def test_only_lone_tiles_copy_behind_the_exchange(grid: Grid, copies: bool) -> None:
+    keys = grid.key_rows()
+    assert keys.smallest() == 1 and keys.largest() == 32
+    queries, *_ = attention._receive_traffic(grid, NOTHING)
+    assert bool(len(queries.copies)) == copies
+    assert "own" not in attention.judge(grid, NOTHING).cycles
+
+
 def test_the_lone_tile_of_every_group_has_the_fewest_keys() -> None:
     grid = replace(LONE, problem=replace(LONE.problem, batch=2), turns=Turns(2, 2))
     assert grid.key().shards["rows"].tolist() == [32, 32, 32, 32, 16, 16, 32, 32, 32, 32]

@@ -121,6 +121,13 @@ def test_closed_form_of_streamed_weights(chunks: int, changes: dict[str, object]
     assert cycles == pytest.approx(expected)
 
 
+def test_only_weights_that_are_stored_once_are_found_by_a_list() -> None:
+    asked, grid = query(8, 64, 192), Grid((4,), 1, 1)
+    assert matmul.judge(asked, grid).cycles["multiply"] == cost.gemm(2, 4, 12)
+    streamed = matmul.judge(asked, replace(grid, streamed=True)).cycles["multiply"]
+    assert streamed == cost.gemm(2, 4, 12, listed=True) > cost.gemm(2, 4, 12)
+
+
 @pytest.mark.parametrize(
     ("r", "c", "k", "by_columns"),
     # 8 rows and 4 panels: along columns where a root would have no row but would have a panel.

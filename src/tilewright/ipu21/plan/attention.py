@@ -215,7 +215,7 @@ def _merged(grid: Grid) -> list[Grid]:
     Groups with a lone tile hold their parts in reverse by turns, which two cuts at once do not say.
     """
     panels = grid.problem.value_width // MICRO
-    cuts = range(1, min(grid.key_parts, panels) + 1) if grid.heads == 1 and not grid.lone else (1,)
+    cuts = range(1, panels + 1) if grid.heads == 1 and not grid.lone else (1,)
     return [
         replace(grid, across=parts) for parts in cuts if grid.key_parts % parts == 0 and panels % parts == 0
     ]

@@ -22,8 +22,9 @@ from root_cases import (
 from tilewright.ipu21.kernels import KERNELS, link_kernels
 from tilewright.ipu21.kernels.root import straight_of
 from tilewright.ipu21.kernels.root_f32_worker import MEMBERS as SINGLES
-from tilewright.ipu21.kernels.root_frame import Member
-from tilewright.ipu21.kernels.root_worker import STRAIGHT_COUNTS
+from tilewright.ipu21.kernels.root_frame import NONE, Member
+from tilewright.ipu21.kernels.root_straight import Straight, straight_slots
+from tilewright.ipu21.kernels.root_worker import STRAIGHT_COUNTS, Variant
 from tilewright.ipu21.kernels.root_worker import VARIANTS as HALVES
 from tilewright.ipu21.machine.memory import REGION1_BASE
 
@@ -122,6 +123,22 @@ def test_code_for_another_number_of_partials_is_left_alone() -> None:
     outcome = call(image, case.member.symbol, case.registers, case.inputs, [output])
     np.testing.assert_array_equal(outcome.array(WIDE["out"], case.expected), case.expected)
     assert outcome.cycles == slow
+
+
+@pytest.mark.parametrize("variant", HALVES, ids=lambda variant: variant.symbol)
+def test_what_is_put_off_to_the_end_of_the_first_half_row_takes_no_slot(
+    variant: Variant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activated = variant.activation != NONE
+    for wide in variant.straight_ways:
+        for count in variant.straight_counts:
+            slots = straight_slots(variant, count, wide)
+            with monkeypatch.context() as patched:
+                patched.setattr(Straight, "deferred", ())
+                *others, first = straight_slots.__wrapped__(variant, count, wide)
+            # Result pointer and count of panels, and with an activation the step to the next partials.
+            loads = 0 if variant.bias and not activated else 2 + (activated and count > 1)
+            assert slots == (*others, first - loads)
 
 
 @pytest.mark.parametrize(("rows", "panels"), [(0, 0), (0, 1), (0, 5), (1, 0), (9, 0)])

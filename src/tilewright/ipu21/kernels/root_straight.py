@@ -10,7 +10,8 @@ follows, so nobody asks behind the last half row.
 Each number is a routine of its own, and a second one where a residual that is summed lies in interleaved
 memory too; they are linked only if a program asks for them. Worker registers are those of `root_worker`, but
 that $m3 is not 0 in the last half row of a panel that is not the last, $m11 is scratch, and $m5 counts
-accesses, from the last partial to the first one of the next half row. Of one partial both steps are known.
+accesses, from the last partial to the first one of the next half row. Of one partial both steps are known
+behind the first half row.
 """
 
 from __future__ import annotations
@@ -70,15 +71,12 @@ class Straight:
 
     @property
     def deferred(self) -> tuple[str, ...]:
-        """What the end of the first half row does of the start's work."""
+        """What the end of the first half row does of the start's work; where there is an activation, it also
+        takes the step to the next one's partials.
+        """
         if self.variant.bias and not self.activated:
             return ()
-        return (OUT_LOAD, PANELS_LOAD, *(_BACK if self.steps_late else ()))
-
-    @property
-    def steps_late(self) -> bool:
-        """True if the first half row ends with the step to the next one's partials."""
-        return self.activated and self.count > 1
+        return (OUT_LOAD, PANELS_LOAD, *(_BACK if self.activated else ()))
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -100,7 +98,7 @@ def _sum(code: Straight, last: str, *, first: bool = False) -> list[Pair]:
     steps = [*["$m4"] * (count - 1), "$m5" if count > 1 else "2"]
     # What was loaded before is added while the next is.
     pairs += [pair for step in steps for pair in load_pairs(WIDE, "$m1", step, _ACCUMULATE)]
-    if first and code.steps_late:
+    if first and code.activated:
         pairs[-1] = ("ld128 $a0:3, $mzero, $m1, 0", _ACCUMULATE)
     return [*pairs, (last, _ACCUMULATE)]
 

@@ -181,6 +181,30 @@ def test_code_for_a_number_of_parts_where_some_do_not_count() -> None:
         assert np.any(case.expected[:, :4] != 0)
 
 
+@pytest.mark.parametrize("parts", [3, 4, 7, 8])
+@pytest.mark.parametrize("rows", [3, 6])
+@pytest.mark.parametrize("straight", [False, True])
+def test_order_of_sums(parts: int, rows: int, straight: bool) -> None:
+    """Rows whose weights, one in a column each, depend on the order in which sums are taken."""
+    random = np.random.default_rng(parts)
+    states = np.zeros((parts, 120_000, 2), np.float32)
+    states[:, :, 0] = random.standard_normal(states.shape[:2])
+    states[:, :, 1] = random.uniform(1, 50, states.shape[:2])
+    columns = np.zeros((parts, 1, states.shape[1], 16), np.float16)
+    for part in range(parts):
+        columns[part, :, :, part] = 1
+    others = [0, 2, 1, *range(3, parts)]
+    found = attention_merge.reference(columns, states, 2)
+    differs = np.any(attention_merge.reference(columns[others], states[others], 2) != found, axis=(0, 2))
+    chosen = np.flatnonzero(differs)[:rows]
+    assert len(chosen) == rows
+    case = OwnCase(rows, 1, parts, straight=straight)
+    case.own[:], case.others = columns[0, :, chosen].swapaxes(0, 1), columns[1:, :, chosen]
+    case.own_state, case.states = states[0, chosen], states[1:, chosen]
+    np.testing.assert_array_equal(case.expected, found[:, chosen])
+    case.check()
+
+
 def test_code_for_another_number_of_parts_is_left_alone() -> None:
     assert attention_merge.straight_of(attention_merge.OWN_SYMBOL, attention_merge.COUNTS.stop) == []
     case = OwnCase(9, 2, 3)

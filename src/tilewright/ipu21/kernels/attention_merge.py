@@ -96,7 +96,7 @@ def reference(partial: Halves, states: NDArray[np.float32], halves: int) -> Halv
     # Two sums: one of the first part and every second one from where pairs begin, one of the others.
     lanes = np.zeros((2, states.shape[1]), np.float32)
     for part in range(parts):
-        lane = 0 if part == 0 else (part + parts) % 2 ^ 1
+        lane = 0 if part == 0 else (part + parts) % 2
         lanes[lane] = (raised[part] * states[part, :, 1] + lanes[lane]).astype(np.float32)
     total = np.maximum(lanes[0] + lanes[1], np.float32(2.0**-100))
     inverse = (1 / total.astype(np.float64)).astype(np.float32)

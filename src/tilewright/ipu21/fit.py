@@ -189,16 +189,20 @@ def _placed(work: TileWork, prices: Prices, reserves: Sequence[int], numerics: N
 
 def _straight(call: Call) -> list[str]:
     """The straight code that a call asks for, as far as there is some: of a product the middle panel of its
-    busiest tile, of roots and merges what takes as many parts as a tile gets.
+    busiest tile, of roots and merges what takes as many parts as a tile gets, of merges by its rows too.
     """
     if call.kernel in (*SYMBOLS.values(), *LISTED.values()):
         repeating = call.active & (call.scalars["inner"] > 2)
         panel = panel_of(int(call.scalars["rows"][repeating].max(initial=0)))
         return [panel] if panel else []
-    counts = call.scalars.get("remote_count")
-    each = [] if counts is None else np.unique(counts[call.active]).tolist()
-    found = (root.straight_of, merge.straight_of)
-    return [name for count in each for of in found for name in of(call.kernel, count)]
+    if "remote_count" not in call.scalars:
+        return []
+    counts = call.scalars["remote_count"][call.active]
+    if call.kernel == merge.OWN_SYMBOL:
+        shapes = np.unique(np.stack([counts, call.scalars["rows"][call.active]]), axis=1)
+        found = {name for count, rows in shapes.T.tolist() for name in merge.straight_of(count, rows)}
+        return sorted(found)
+    return [name for count in np.unique(counts).tolist() for name in root.straight_of(call.kernel, count)]
 
 
 def _reasons(

@@ -105,8 +105,8 @@ def run_among_leftovers(
     return finish(tile)
 
 
-def twice(symbol: str, calls: Sequence[Mapping[str, int]]) -> LinkedImage:
-    """An image whose function `driver` makes the calls one after the other."""
+def twice(symbol: str, calls: Sequence[Mapping[str, int]], more: Sequence[str] = ()) -> LinkedImage:
+    """An image whose function `driver` makes the calls one after the other; `more` is linked too."""
     lines = [".globl driver", ".type driver, @function", "driver:"]
     lines += ["add $m11, $m11, -8", "st32 $m10, $m11, $mzero, 0"]
     for arguments in calls:
@@ -117,7 +117,8 @@ def twice(symbol: str, calls: Sequence[Mapping[str, int]]) -> LinkedImage:
         lines.append(f"call $m10, {symbol}")
     lines += ["ld32 $m10, $m11, $mzero, 0", "add $m11, $m11, 8", "br $m10"]
     driver = assemble('.section .text.driver, "ax"\n' + "\n".join(lines) + "\n", filename="driver.S")
-    return link([object_of(symbol), driver], intervals=((IMAGE_BASE, 0x50000),), roots=["driver"])
+    objects = [object_of(symbol), *map(object_of, more), driver]
+    return link(objects, intervals=((IMAGE_BASE, 0x50000),), roots=["driver", *more])
 
 
 def halves(seed: int, *shape: int, scale: float = 1.0) -> NDArray[np.float16]:

@@ -91,7 +91,7 @@ class OwnCase(Case):
         straight: bool = False,
     ) -> None:
         super().__init__(rows, panels, parts, shift=shift, odd=odd)
-        names = attention_merge.straight_of(attention_merge.OWN_SYMBOL, parts - 1) if straight else []
+        names = attention_merge.straight_of(parts - 1, rows) if straight else []
         self.linked = [attention_merge.OWN_SYMBOL, *names]
         self.own = np.zeros((panels, rows + spare, 16), np.float16)
         self.own[:, :rows] = self.held[0]
@@ -159,8 +159,8 @@ def test_own_part_without_races(rows: int, panels: int, odd: bool) -> None:
 
 @pytest.mark.parametrize("parts", range(2, attention_merge.COUNTS.stop + 1))
 def test_code_for_a_number_of_parts(parts: int) -> None:
-    """Exact cycles show where it is what runs: not where rows are few or end with half a panel."""
-    for rows, panels in ((4, 1), (6, 3), (7, 2), (13, 2), (3, 2), (0, 2), (7, 0)):
+    """Exact cycles show where it is what runs: not where rows end with half a panel."""
+    for rows, panels in ((4, 1), (6, 3), (7, 2), (13, 2), (0, 2), (7, 0)):
         for spare in (0, 2):
             OwnCase(rows, panels, parts, spare=spare, straight=True).check()
         OwnCase(rows, panels, parts, odd=panels > 0, straight=True).check()
@@ -179,6 +179,44 @@ def test_code_for_a_number_of_parts_where_some_do_not_count() -> None:
         case.check()
         assert np.all(case.expected[:, 5] == 0)
         assert np.any(case.expected[:, :4] != 0)
+
+
+@pytest.mark.parametrize("parts", range(2, attention_merge.FEW_COUNTS.stop + 1))
+def test_code_for_few_rows_and_a_number_of_parts(parts: int) -> None:
+    """Exact cycles show that it is what runs, but where rows end with half a panel."""
+    for rows in (1, 2, 3):
+        for panels in (1, 2, 3, 4, 7):
+            OwnCase(rows, panels, parts, spare=panels % 2, straight=True).check()
+        OwnCase(rows, 2, parts, spare=1, odd=True, straight=True).check()
+        scalars = {"rows": rows, "halves": 2, "remote_count": parts - 1}
+        faster, slower = (
+            attention_merge.own_cycles(**scalars, straight=straight) for straight in (True, False)
+        )
+        assert faster < slower
+    OwnCase(3, 0, parts, straight=True).check()
+    for rows, panels in ((1, 5), (2, 1), (3, 2)):
+        OwnCase(rows, panels, parts, spare=1, straight=True).check_thoroughly()
+
+
+def test_code_for_few_rows_where_some_parts_do_not_count() -> None:
+    for parts in range(3, attention_merge.FEW_COUNTS.stop + 1):
+        case = OwnCase(3, 2, parts, straight=True)
+        case.states[0, :2] = case.states[:, 2] = case.own_state[2] = (-65504, 0)
+        case.others[0, :, :2] = case.others[:, :, 2] = case.own[:, 2] = 0
+        case.check()
+        assert np.all(case.expected[:, 2] == 0)
+        assert np.any(case.expected[:, :2] != 0)
+
+
+def test_code_for_few_rows_does_not_depend_on_the_call_before() -> None:
+    cases = [OwnCase(3, 3, 8, straight=True), OwnCase(1, 5, 8, straight=True, shift=0x8000)]
+    arguments = [case.arguments for case in cases]
+    image = twice(attention_merge.OWN_SYMBOL, arguments, cases[0].linked[1:])
+    outputs = [(case.places["out"], case.expected.nbytes) for case in cases]
+    inputs = [item for case in cases for item in case.inputs]
+    outcome = call(image, "driver", {}, inputs, [*outputs, WORKER_STACKS])
+    for case in cases:
+        np.testing.assert_array_equal(outcome.array(case.places["out"], case.expected), case.expected)
 
 
 @pytest.mark.parametrize("parts", [3, 4, 7, 8])
@@ -206,14 +244,17 @@ def test_order_of_sums(parts: int, rows: int, straight: bool) -> None:
 
 
 def test_code_for_another_number_of_parts_is_left_alone() -> None:
-    assert attention_merge.straight_of(attention_merge.OWN_SYMBOL, attention_merge.COUNTS.stop) == []
-    case = OwnCase(9, 2, 3)
-    expected = case.expected
-    image = link_kernels([*case.linked, "attention_merge_own_f16_of_3"], {})
-    outputs = [(case.places["out"], expected.nbytes), WORKER_STACKS]
-    outcome = call(image, attention_merge.OWN_SYMBOL, case.registers, case.inputs, outputs)
-    np.testing.assert_array_equal(outcome.array(case.places["out"], expected), expected)
-    assert outcome.cycles == attention_merge.own_cycles(**case.scalars, straight=False)
+    assert attention_merge.straight_of(attention_merge.COUNTS.stop, 4) == []
+    assert attention_merge.straight_of(attention_merge.FEW_COUNTS.stop, 3) == []
+    assert attention_merge.straight_of(2, 0) == attention_merge.straight_of(0, 2) == []
+    for rows, other in ((9, "attention_merge_own_f16_of_3"), (3, "attention_merge_own_f16_few_of_3")):
+        case = OwnCase(rows, 2, 3)
+        expected = case.expected
+        image = link_kernels([*case.linked, other], {})
+        outputs = [(case.places["out"], expected.nbytes), WORKER_STACKS]
+        outcome = call(image, attention_merge.OWN_SYMBOL, case.registers, case.inputs, outputs)
+        np.testing.assert_array_equal(outcome.array(case.places["out"], expected), expected)
+        assert outcome.cycles == attention_merge.own_cycles(**case.scalars, straight=False)
 
 
 def test_most_parts() -> None:

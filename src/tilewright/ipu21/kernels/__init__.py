@@ -11,6 +11,7 @@ from . import (
     add,
     add_row,
     attention_merge,
+    attention_merge_few,
     attention_merge_straight,
     copy,
     copy_spans,
@@ -75,6 +76,7 @@ STRAIGHT = {
     **gemm_tables.straight_sources(),
     **root_straight.straight_sources(),
     **attention_merge_straight.straight_sources(),
+    **attention_merge_few.few_sources(),
 }
 """Code without a loop over what a program has a fixed number of, linked only if it is asked for: middle
 panels of the float16 matrix kernels, half rows of the float16 roots, and rows that are merged.

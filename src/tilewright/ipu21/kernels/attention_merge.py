@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from ...arithmetic import ceil_div
 from ..machine.timing import WORKER_SLOTS
+from .attention_merge_few import COUNTS as FEW_COUNTS
+from .attention_merge_few import few_name, few_slots
 from .attention_merge_source import (
     END,
     FEW_SLOTS,
@@ -59,7 +61,11 @@ def _cycles(own: bool, rows: Any, halves: Any, others: Any, straight: bool) -> A
         own_rows = len(STRAIGHT_START) + each * (beside + panels * own_panel) + 1
         whole = np.where((others == count) & ~is_odd, own_rows, whole)
     half_row = len(HALF_ROW) - len(OTHER_PART) + others * len(OTHER_PART)
-    few = FEW_SLOTS + pairs + np.where(rows == 1, ceil_div(panels, 3), panels) * half_row + 1
+    few_panels = np.where(rows == 1, ceil_div(panels, 3), panels)
+    few = FEW_SLOTS + pairs + few_panels * half_row + 1
+    for count in FEW_COUNTS if straight else ():
+        one, further = few_slots(count)
+        few = np.where(others == count, one + (few_panels - 1) * further, few)
     is_few = (rows > 0) & (rows <= HALVED_ROWS) & ~is_odd
     slots = np.where((rows > 0) & (halves > 0), np.where(is_few, few, whole), 1)
     fixed = np.where(is_few, supervisor_cycles(own, True), supervisor_cycles(own, False))
@@ -80,9 +86,12 @@ def own_cycles(rows: Any, halves: Any, remote_count: Any, straight: bool = True,
     return _cycles(True, rows, halves, remote_count, straight)
 
 
-def straight_of(symbol: str, remote_count: int) -> list[str]:
-    """Symbol of the code that a call with so many other parts asks for, if there is some."""
-    return [straight_name(remote_count)] if symbol == OWN_SYMBOL and remote_count in COUNTS else []
+def straight_of(remote_count: int, rows: int) -> list[str]:
+    """Symbol of the code that a call of `attention_merge_own_f16` with so many other parts and rows may ask
+    for, if there is some.
+    """
+    counts, name = (FEW_COUNTS, few_name) if rows <= HALVED_ROWS else (COUNTS, straight_name)
+    return [name(remote_count)] if rows and remote_count in counts else []
 
 
 def reference(partial: Halves, states: NDArray[np.float32], halves: int) -> Halves:
@@ -166,7 +175,7 @@ KERNELS = (
                 Scalar("remote_count", "other partial outputs", 0, MAXIMUM_PARTS - 1),
             ),
             packed=(("rows", "halves", 16), ("own_stride", "remote_count", 20)),
-            notes="others: dense. own_state: float32 [rows][2]. " + _STATE_NOTES,
+            notes="others: dense. own_state: float32 [rows][2]. $TAS is clobbered. " + _STATE_NOTES,
         ),
         own_cycles,
         own_reference,

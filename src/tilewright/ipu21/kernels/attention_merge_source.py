@@ -21,6 +21,8 @@ Worker registers:
 from __future__ import annotations
 
 from ..machine.timing import MULTI_SLOT
+from .attention_merge_few import COUNTS as FEW_COUNTS
+from .attention_merge_few import few_name
 from .attention_merge_straight import COUNTS, straight_name
 from .attention_merge_supervisor import WHOLE_ROWS, launches, prologue
 from .attention_merge_words import (
@@ -31,6 +33,7 @@ from .attention_merge_words import (
     COMMON,
     COUNT,
     FIRST,
+    LEAST,
     ODD,
     OTHERS,
     OUT,
@@ -82,8 +85,7 @@ SCALE = [
 """Two weights over the sum; what follows the loop does the last two."""
 _WEIGHTS = f"add $m10, $mworker_base, -{WEIGHT_BYTES - 4}"
 _WEIGHT = "ldb16step $a4, $mworker_base, $m10+=, 1"
-_LEAST_SUM = "or $a3, $azero, 0x0d800000"
-"""2^-100, against a zero sum."""
+_LEAST_SUM = f"or $a3, $azero, {LEAST:#x}"
 
 
 def row() -> list[str]:
@@ -302,6 +304,10 @@ def source(symbol: str, own: bool) -> str:
 
 def _straight_table() -> list[str]:
     """The code for each number of other parts, 0 where nobody has asked for it."""
-    names = map(straight_name, COUNTS)
-    words = [line for name in names for line in (f".weak {name}", f".word {name}")]
-    return [".balign 4", ".Lmerge_straight:", ".word 0", *words]
+    lines = [".balign 4"]
+    for label, names in (
+        (".Lmerge_straight:", map(straight_name, COUNTS)),
+        (".Lmerge_few_straight:", map(few_name, FEW_COUNTS)),
+    ):
+        lines += [label, ".word 0", *(line for name in names for line in (f".weak {name}", f".word {name}"))]
+    return lines

@@ -21,6 +21,7 @@ from functools import partial
 from ..machine.timing import MULTI_SLOT
 from .attention_merge_words import (
     BETWEEN,
+    LEAST,
     OTHERS,
     OUT,
     OUT_STEP,
@@ -61,7 +62,7 @@ _LARGER = "f32max $a6, $a6, $a0"
 _INVERSE = (
     "f32v2gina $a2:3, $azeros, 0",
     "f32add $a2, $a2, $a3",
-    "or $a3, $azero, 0x0d800000",  # 2^-100, against a zero sum
+    f"or $a3, $azero, {LEAST:#x}",
     "f32max $a2, $a2, $a3",
     "f32oox $a2, $a2",
 )

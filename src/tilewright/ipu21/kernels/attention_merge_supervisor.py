@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from .attention_merge_few import COUNTS as FEW_COUNTS
 from .attention_merge_straight import COUNTS
 from .attention_merge_words import (
     BACK_HALF,
@@ -16,6 +17,8 @@ from .attention_merge_words import (
     FRAME_BYTES,
     HALVED_ROWS,
     IS_ODD,
+    LEAST,
+    LEAST_SUM,
     ODD,
     OTHERS,
     OUT,
@@ -27,6 +30,7 @@ from .attention_merge_words import (
     PANELS,
     PART_STEP,
     ROWS,
+    STATE_STEP,
     STATES,
     STRAIGHT_HALF,
     STRAIGHT_PANEL,
@@ -166,6 +170,7 @@ def _workers(own: bool) -> list[list[str]]:
         [*states, load_back("%from", OWN_STATE), *_spread(OWN_STATE, "%from", "%step")],
         [*states, load_back("%from", STATES), *_spread(STATES, "%from", "%step")],
         [f"add %common, $m11, {4 * ROWS}", *to_frames("%common", COMMON, WORKER_WORDS)],
+        *([_FEW_WORDS] if own else []),
     ]
     for pair in range(3):
         parts.append(
@@ -200,6 +205,7 @@ def _workers(own: bool) -> list[list[str]]:
         "movnz $m9, %unpaired, %last",
         *(_STRAIGHT if own else []),
         "setzi %entry, .Lmerge_few",
+        *(_FEW_STRAIGHT if own else []),
         "movnz $m9, $m8, %entry",
         "setzi %exit, .Lmerge_exit",
         "min %rows, %rows, %panels",
@@ -214,6 +220,24 @@ def _workers(own: bool) -> list[list[str]]:
     return [*parts, choice]
 
 
+_FEW_WORDS = [
+    load_back("%between", BETWEEN),
+    *to_frames("%between", STATE_STEP, WORKER_WORDS),
+    f"setzi %least, {LEAST >> 16:#x}",
+    "shl %least, %least, 16",
+    to_frame("%least", LEAST_SUM),
+]
+"""What only code for a number of other parts reads."""
+_FEW_STRAIGHT = [
+    load_back("%others", COUNT),
+    f"cmpult %few, %others, {FEW_COUNTS.stop}",
+    "mul %others, %others, %few",
+    "shl %others, %others, 2",
+    "setzi %table, .Lmerge_few_straight",
+    "ld32 %few_straight, %table, %others, 0",
+    "movnz %entry, %few_straight, %few_straight",
+]
+"""The code for the number of other parts, if it is linked."""
 _STRAIGHT = [
     load_back("%count", COUNT),
     f"cmpult %known, %count, {COUNTS.stop}",

@@ -8,11 +8,14 @@ MAXIMUM_PARTS = 80
 """As many weights, and a word more at either end, lie below a worker's base register."""
 WEIGHT_BYTES = 4 * (MAXIMUM_PARTS // 2 + 3)
 
+LEAST = 0x0D800000
+"""2^-100, against a zero sum."""
+
 HALVED_ROWS = 3
 """Up to here pairs of workers share a row."""
 
-OWN_STATE, STATES, OWN, OTHERS, OUT, COLUMNS, COMMON = range(7)
-WORKER_WORDS = 7
+OWN_STATE, STATES, OWN, OTHERS, OUT, COLUMNS, COMMON, STATE_STEP = range(8)
+WORKER_WORDS = 8
 """Words of a worker's frame where rows are few; the first one also says where whole rows begin."""
 (
     ROWS,
@@ -30,6 +33,7 @@ WORKER_WORDS = 7
     IS_ODD,
     STRAIGHT_HALF,
     STRAIGHT_PANEL,
-) = range(WORKER_WORDS * WORKER_SLOTS, WORKER_WORDS * WORKER_SLOTS + 15)
-FRAME_BYTES = 4 * (STRAIGHT_PANEL + 2)
+    LEAST_SUM,
+) = range(WORKER_WORDS * WORKER_SLOTS, WORKER_WORDS * WORKER_SLOTS + 16)
+FRAME_BYTES = 4 * (LEAST_SUM + 1)
 """In whole steps of 8 bytes."""

@@ -9,14 +9,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .text import bundle, from_frame
+from .text import Pair, bundle, from_frame, lines_of
 
 NONE, TANH, EXACT = "none", "tanh", "exact"
 WIDE, PLAIN, POINT = "wide", "plain", "point"
 """Ways a worker takes: loads of 16 or 8 bytes, or no remote partials and nothing else to add."""
-
-Pair = tuple[str, str]
-"""Two instructions for one issue slot: main and auxiliary."""
 
 OWN, OUT, REMOTE, SHARE, JUMP, OWN_JUMP, PARTIALS, ALONG, BACK, MORE = range(10)
 """Words of a worker's frame. SHARE: rows - 1, negative without work, and panels - 1 above them. PARTIALS:
@@ -137,11 +134,6 @@ def fill(pairs: Sequence[Pair], mains: Sequence[str] = (), auxiliary: Sequence[s
         for index, instruction in zip(free[: len(instructions)], instructions, strict=True):
             column[index] = instruction
     return list(zip(*columns, strict=True))
-
-
-def lines_of(pairs: Sequence[Pair]) -> list[str]:
-    """The pairs as bundles, or alone where nothing goes along."""
-    return [main if auxiliary == "fnop" else bundle(main, auxiliary) for main, auxiliary in pairs]
 
 
 def jump_lines(member: Member) -> list[str]:

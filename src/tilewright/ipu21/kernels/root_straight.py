@@ -28,15 +28,13 @@ from .root_frame import (
     PANELS_LOAD,
     PLAIN,
     WIDE,
-    Pair,
     fill,
     jump_lines,
-    lines_of,
     load_pairs,
     start_pairs,
 )
 from .root_worker import VARIANTS, Variant, factor_lines, finish_pairs, rest
-from .text import bundle, count_instructions, section
+from .text import Pair, bundle, count_instructions, lines_of, section
 
 _ACCUMULATE = "f16v8acc $a0:3"
 _LATE_STORE = "st64step $a6:7, $mzero, $m2+=, 3"

@@ -33,13 +33,12 @@ from .root_frame import (
     TANH,
     WIDE,
     Member,
-    Pair,
     fill,
     load_lines,
     next_lines,
     start_lines,
 )
-from .text import bundle, worker
+from .text import Pair, bundle, worker
 
 STRAIGHT_COUNTS = 16
 """Fewer remote partials than this have code of their own, see `root_straight`."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+Pair = tuple[str, str]
+"""Two instructions for one issue slot: main and auxiliary."""
+
 
 def section(symbol: str, lines: Iterable[str], *, front: Iterable[str] = ()) -> str:
     """A text section of its own with one global function, 8-byte aligned so that `rpt` bodies can be.
@@ -23,6 +26,11 @@ def section(symbol: str, lines: Iterable[str], *, front: Iterable[str] = ()) -> 
 def bundle(main: str, aux: str = "fnop") -> str:
     """Two instructions for one issue slot."""
     return f"{{ {main} ; {aux} }}"
+
+
+def lines_of(pairs: Iterable[Pair]) -> list[str]:
+    """The pairs as bundles, or alone where nothing goes along."""
+    return [main if auxiliary == "fnop" else bundle(main, auxiliary) for main, auxiliary in pairs]
 
 
 CLEAR_ACCUMULATORS = ("setzi $a0, 8", "uput $FP_CLR, $a0")

@@ -189,20 +189,26 @@ def _placed(work: TileWork, prices: Prices, reserves: Sequence[int], numerics: N
 
 def _straight(call: Call) -> list[str]:
     """The straight code that a call asks for, as far as there is some: of a product the middle panel of its
-    busiest tile, of roots and merges what takes as many parts as a tile gets, of merges by its rows too.
+    busiest tile, of roots and merges what takes as many parts and rows as a tile gets.
     """
     if call.kernel in (*SYMBOLS.values(), *LISTED.values()):
         repeating = call.active & (call.scalars["inner"] > 2)
         panel = panel_of(int(call.scalars["rows"][repeating].max(initial=0)))
         return [panel] if panel else []
-    if "remote_count" not in call.scalars:
-        return []
-    counts = call.scalars["remote_count"][call.active]
+    names = ("remote_count", "rows", "panels")
     if call.kernel == merge.OWN_SYMBOL:
-        shapes = np.unique(np.stack([counts, call.scalars["rows"][call.active]]), axis=1)
-        found = {name for count, rows in shapes.T.tolist() for name in merge.straight_of(count, rows)}
-        return sorted(found)
-    return [name for count in np.unique(counts).tolist() for name in root.straight_of(call.kernel, count)]
+        return _each(merge.straight_of, call, names[:2])
+    return (
+        _each(partial(root.straight_of, call.kernel), call, names)
+        if call.scalars.keys() >= set(names)
+        else []
+    )
+
+
+def _each(straight_of: Callable[..., list[str]], call: Call, names: Sequence[str]) -> list[str]:
+    """What any of the call's values of these scalars asks for."""
+    shapes = np.unique(np.stack([call.scalars[name][call.active] for name in names]), axis=1)
+    return sorted({symbol for shape in shapes.T.tolist() for symbol in straight_of(*shape)})
 
 
 def _reasons(

@@ -50,7 +50,7 @@ class Case:
         straight: bool = False,
     ) -> None:
         self.member, self.places = member, places
-        self.straight = straight_of(member.symbol, count) if straight else []
+        self.straight = straight_of(member.symbol, count, rows, panels) if straight else []
         self.dtype = np.float16 if member.row_bytes == 32 else np.float32
         random = np.random.default_rng(100 * rows + panels)
 

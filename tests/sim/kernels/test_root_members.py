@@ -102,12 +102,32 @@ def test_shapes_of_code_for_a_number_of_partials(symbol: str, count: int) -> Non
         Case(member_named(HALVES, symbol), rows, panels, count, WIDE, straight=True).check()
 
 
+@pytest.mark.parametrize("member", HALVES, ids=lambda member: member.symbol)
+def test_code_for_at_most_one_half_row(member: Member) -> None:
+    """Exact cycles show that it is what runs where all operands allow it, and not elsewhere."""
+    for rows in range(1, 5):
+        for count in (1, 2, 3, STRAIGHT_COUNTS - 1):
+            for places in (WIDE, WIDE_RESIDUAL, WIDE | {"residual": REGION1_BASE + 0x30008}):
+                Case(member, rows, 1, count, places, straight=True).check()
+        Case(member, rows, 1, 2, PLAIN, straight=True).check()
+        Case(member, rows, 1, STRAIGHT_COUNTS, WIDE, straight=True).check()
+        Case(member, rows, 1, 2, WIDE_RESIDUAL, straight=True).check_thoroughly()
+    for over in ("own", "residual"):
+        if over == "own" or member.residual:
+            case = Case(member, 3, 1, 3, WIDE | {"out": WIDE[over]}, spare=0, straight=True)
+            case.check()
+            case.check_thoroughly()
+    faster, slower = (Case(member, 3, 1, 2, WIDE, straight=straight).cycles for straight in (True, False))
+    assert faster < slower
+
+
 def test_code_for_every_number_of_partials() -> None:
     member = member_named(HALVES, "root_f16_bias_residual")
     for count in (*range(1, 5), STRAIGHT_COUNTS - 1):
         Case(member, 5, 2, count, WIDE, straight=True).check()
         Case(member, 5, 2, count, WIDE_RESIDUAL, straight=True).check()
-    assert straight_of(member.symbol, STRAIGHT_COUNTS) == []
+    assert straight_of(member.symbol, STRAIGHT_COUNTS, 5, 2) == []
+    assert straight_of(member.symbol, 2, 0, 2) == straight_of(member.symbol, 2, 5, 0) == []
     for places in (WIDE, WIDE_RESIDUAL):
         Case(member, 5, 2, STRAIGHT_COUNTS, places, straight=True).check()
     case = Case(member, 7, 2, 3, WIDE_RESIDUAL, straight=True)

@@ -26,6 +26,7 @@ from . import (
     reduce,
     root,
     root_f32,
+    root_once,
     root_straight,
     rounding,
     row_sums,
@@ -75,6 +76,7 @@ KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_O
 STRAIGHT = {
     **gemm_tables.straight_sources(),
     **root_straight.straight_sources(),
+    **root_once.once_sources(),
     **attention_merge_straight.straight_sources(),
     **attention_merge_few.few_sources(),
 }

@@ -26,7 +26,8 @@ from .gelu import gated
 from .grid import PANELS, ROWS, busiest
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
-from .root_frame import EXACT, NONE, PLAIN, POINT, WIDE, Member
+from .root_frame import EXACT, NONE, ONCE_ROWS, PLAIN, POINT, WIDE, Member
+from .root_once import once_slots
 from .root_source import is_wide, source, supervisor_cycles
 from .root_straight import straight_slots
 from .root_worker import (
@@ -79,20 +80,31 @@ def cycles(
             np.where(has_own, value, other)
             for value, other in zip((own[0] + more, own[1], own[2]), (row, panel, first), strict=True)
         )
-    return piece_cycles(variant, rows, panels, first, panel, row)
+    cycles = piece_cycles(variant, rows, panels, first, panel, row)
+    if not (wide and straight):
+        return cycles
+    once = np.where(count == 1, *(once_slots(variant, n, wide_residual and variant.summed) for n in (1, 2)))
+    slots = once + count - np.minimum(count, 2)
+    is_once = has_own & (rows > 0) & _is_once(rows, panels)
+    return np.where(is_once, supervisor_cycles(variant) + WORKER_SLOTS * slots, cycles)
 
 
-def straight_of(symbol: str, remote_count: int) -> list[str]:
-    """Symbols of the code that a call with so many remote partials may ask for: where the residual allows
-    loads of 16 bytes, and where not.
+def straight_of(symbol: str, remote_count: int, rows: int, panels: int) -> list[str]:
+    """Symbols of the code that a call with so many remote partials and such a piece may ask for: where the
+    residual allows loads of 16 bytes, and where not.
     """
     variants = [variant for variant in VARIANTS if variant.symbol == symbol]
     return [
-        variant.straight_name(remote_count, wide=wide)
+        variant.straight_name(remote_count, wide=wide, once=_is_once(rows, panels))
         for variant in variants
-        if remote_count in variant.straight_counts
+        if remote_count in variant.straight_counts and rows and panels
         for wide in variant.straight_ways
     ]
+
+
+def _is_once(rows: Any, panels: Any) -> Any:
+    """True if there is code for a piece without a loop over half rows; integers or arrays."""
+    return (rows <= ONCE_ROWS) & (panels == 1)
 
 
 def piece_cycles(member: Member, rows: Any, panels: Any, first: Any, panel: Any, row: Any) -> Any:
@@ -183,13 +195,14 @@ def _source(variant: Variant) -> str:
     return source(variant, worker_lines(variant))
 
 
+_NOTES = " $TAS is clobbered."
 _GATE_NOTES = " $TAS is clobbered; $FP_ICTL.NANOO must be 0."
 
 KERNELS = tuple(
     Kernel(
         variant.symbol,
         partial(_source, variant),
-        contract(variant, _GATE_NOTES if variant.activation != NONE else ""),
+        contract(variant, _GATE_NOTES if variant.activation != NONE else _NOTES),
         partial(cycles, variant),
         partial(reference, variant),
         way=way,

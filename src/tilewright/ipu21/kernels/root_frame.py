@@ -15,10 +15,13 @@ NONE, TANH, EXACT = "none", "tanh", "exact"
 WIDE, PLAIN, POINT = "wide", "plain", "point"
 """Ways a worker takes: loads of 16 or 8 bytes, or no remote partials and nothing else to add."""
 
+ONCE_ROWS = 3
+"""Up to so many rows of one panel are at most one half row for each worker."""
+
 OWN, OUT, REMOTE, SHARE, JUMP, OWN_JUMP, PARTIALS, ALONG, BACK, MORE = range(10)
-"""Words of a worker's frame. SHARE: rows - 1, negative without work, and panels - 1 above them. PARTIALS:
-their number, and bytes to the next panel's bias above it. MORE: bias and residual, as far as there are
-such."""
+"""Words of a worker's frame. OWN: negative without work. SHARE: rows - 1, negative without work, and
+panels - 1 above them. PARTIALS: their number, and bytes to the next panel's bias above it. MORE: bias and
+residual, as far as there are such."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,11 @@ class Member:
     row_bytes: ClassVar[int]
     straight_counts: ClassVar[range] = range(0)
 
-    def straight_name(self, count: int, *, wide: bool = False) -> str:
-        """Symbol of the code for so many remote partials; `wide`: and a residual in interleaved memory."""
-        return f"{self.symbol}_of_{count}{'_wide' if wide else ''}"
+    def straight_name(self, count: int, *, wide: bool = False, once: bool = False) -> str:
+        """Symbol of the code for so many remote partials; `wide`: and a residual in interleaved memory;
+        `once`: and at most one half row for each worker.
+        """
+        return f"{self.symbol}_of_{count}{'_wide' if wide else ''}{'_once' if once else ''}"
 
     @property
     def straight_ways(self) -> tuple[bool, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 
 from ..machine.memory import REGION1_BASE, REGION1_SHIFT
 from .grid import choose, third
@@ -12,6 +13,7 @@ from .root_frame import (
     BACK,
     JUMP,
     MORE,
+    ONCE_ROWS,
     OUT,
     OWN,
     OWN_JUMP,
@@ -97,6 +99,7 @@ def _find_straight(member: Member) -> list[str]:
         f"cmpult $m2, $m0, {member.straight_counts.stop}",
         "mul $m2, $m2, $m0",
         *(_wide_residual(member) if True in member.straight_ways else []),
+        *_once(member),
         "shl $m2, $m2, 2",
         "setzi $m5, .Lroot_straight",
         "ld32 $m5, $m5, $m2, 0",
@@ -117,6 +120,19 @@ def _wide_residual(member: Member) -> list[str]:
     ]
 
 
+def _once(member: Member) -> list[str]:
+    """Takes the second half of the whole table ($m2) where no worker has more than one half row."""
+    return [
+        f"setzi $m5, {1 << 16:#x}",  # no rows of one panel
+        "sub $m5, $m7, $m5",
+        f"cmpult $m5, $m5, {ONCE_ROWS + 1}",
+        f"mul $m5, $m5, {member.straight_counts.stop * len(member.straight_ways)}",
+        "cmpult $m1, $mzero, $m2",
+        "mul $m5, $m5, $m1",
+        "add $m2, $m2, $m5",
+    ]
+
+
 _LOADS_OF_STRAIGHT = [
     "mul $m5, $m5, $m0",
     "add $m2, $m6, $m9",
@@ -129,8 +145,8 @@ _LOADS_OF_STRAIGHT = [
 def _straight_table(member: Member) -> list[str]:
     """The code for each number of remote partials, 0 where nobody has asked for it."""
     lines = [".balign 4", ".Lroot_straight:"]
-    for wide in member.straight_ways:
-        names = [member.straight_name(count, wide=wide) for count in member.straight_counts]
+    for once, wide in product((False, True), member.straight_ways):
+        names = [member.straight_name(count, wide=wide, once=once) for count in member.straight_counts]
         lines += [".word 0", *(line for name in names for line in (f".weak {name}", f".word {name}"))]
     return lines
 
@@ -169,14 +185,23 @@ def _shares(member: Member, two: int, kept: int) -> list[str]:
             "add $m3, $m3, -1",
             "shrs $m9, $m6, 31",
             "or $m3, $m3, $m9",
+            "shr $m9, $m3, 31",
+            "shl $m9, $m9, 31",
             "shl $m3, $m3, 16",
             "shr $m3, $m3, 16",
             "shl $m6, $m6, 16",
             "or $m3, $m3, $m6",
+            *_marked(first + OWN),
+            *_marked(second + OWN),
             *([load_back("$m9", kept)] if pair == 2 else []),
             *(to_frame("$m3", frame + SHARE) for frame in (first, second)),
         ]
     return lines
+
+
+def _marked(word: int) -> list[str]:
+    """The sign of $m9 onto a word of the frame. Uses $m6."""
+    return [load_back("$m6", word), "or $m6, $m6, $m9", to_frame("$m6", word)]
 
 
 @cache

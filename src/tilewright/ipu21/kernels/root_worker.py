@@ -90,9 +90,9 @@ _GATE = (
 )
 """From x in $a4:7 to the sigmoid's arguments, of its first word in $a0:1 and of the second in the
 accumulators. `before` gets what these held, as halves."""
-_SECOND_GATE = "f16v4mix {word}, $azeros, $azeros"
-"""The arguments of the second word; leaves zeros."""
-_POINT_GATE = (*(line.format(before="$azeros") for line in _GATE), _SECOND_GATE.format(word="$a2:3"))
+SECOND_WORD = "f16v4mix {word}, $azeros, $azeros"
+"""What the accumulators hold of the second word, its arguments or sums; leaves zeros."""
+_POINT_GATE = (*(line.format(before="$azeros") for line in _GATE), SECOND_WORD.format(word="$a2:3"))
 _SUMS_GATE = (*TAKE_OUT[:2], *(line.format(before="$a6:7") for line in _GATE))
 """The same from sums in the accumulators: the first word's gate takes the second word out of them."""
 
@@ -145,15 +145,15 @@ def _row(variant: Variant, way: str, label: str) -> list[str]:
     return [*lines, *(bundle(*pair) for pair in finish)]
 
 
-def finish_pairs(variant: Variant, again: str, leave: str = "nop") -> list[Pair]:
+def finish_pairs(variant: Variant, again: str, leave: str = "nop", *, reload: bool = True) -> list[Pair]:
     """From a half row's sums in the accumulators, which become zeros, to the store of its first word, with
-    the second in $a6:7 and the bias, if there is one, in $a0:3.
+    the second in $a6:7 and the bias, if there is one and it is to `reload`, in $a0:3.
 
     Args:
         again: the last main instruction; leave: one in front of the last `rest` pairs, behind an activation.
     """
     bias_loads = [f"ld64 $a{2 * word}:{2 * word + 1}, $m8, $mzero, {word}" for word in (0, 1)]
-    first_bias, second_bias = bias_loads if variant.bias else ["nop", "nop"]
+    first_bias, second_bias = bias_loads if variant.bias and reload else ["nop", "nop"]
     if variant.activation == NONE:
         store = "st64step $a4:5, $mzero, $m2+=, 1"
         return list(zip((first_bias, second_bias, store, again), TAKE_OUT, strict=True))
@@ -165,7 +165,7 @@ def finish_pairs(variant: Variant, again: str, leave: str = "nop") -> list[Pair]
             ("nop", "f16v2sigm $a1, $a1"),
             ("nop", "f16v4mul $a4:5, $a4:5, $a0:1"),
             (second_bias, "f16v4add $a4:5, $a4:5, $a2:3"),
-            ("st64step $a4:5, $mzero, $m2+=, 1", _SECOND_GATE.format(word="$a0:1")),
+            ("st64step $a4:5, $mzero, $m2+=, 1", SECOND_WORD.format(word="$a0:1")),
             ("ld64step $a4:5, $mzero, $m9+=, 3", "f16v2sigm $a0, $a0"),
             (leave, "f16v2sigm $a1, $a1"),
             (first_bias, "f16v4mul $a6:7, $a6:7, $a0:1"),
@@ -176,7 +176,7 @@ def finish_pairs(variant: Variant, again: str, leave: str = "nop") -> list[Pair]
         (second_bias, "f16v2sigm $a0, $a0"),
         ("nop", "f16v2sigm $a1, $a1"),
         ("nop", "f16v4mul $a0:1, $a4:5, $a0:1"),
-        ("st64step $a0:1, $mzero, $m2+=, 1", _SECOND_GATE.format(word="$a4:5")),
+        ("st64step $a0:1, $mzero, $m2+=, 1", SECOND_WORD.format(word="$a4:5")),
         (first_bias, "f16v2sigm $a4, $a4"),
         (leave, "f16v2sigm $a5, $a5"),
         (again, "f16v4mul $a6:7, $a6:7, $a4:5"),

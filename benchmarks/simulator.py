@@ -3,6 +3,7 @@
 python benchmarks/simulator.py            a table
 python benchmarks/simulator.py --json     {"rows": [{"name", "value", "unit", "goal", "better"}, ...]}
 python benchmarks/simulator.py --whole    the large forward in full instead of a part scaled up
+python benchmarks/simulator.py --checks   what the checks of `--check` cost a compiled model instead
 
 Instructions count one by one, both halves of a bundle. Rates are per core; the forwards use all cores.
 """
@@ -313,13 +314,35 @@ def rows(whole: bool) -> list[Row]:
     return result
 
 
+def check_rows() -> list[Row]:
+    """Seconds on two cores to load MiniLM for 128 tokens, and to run it for the first and the second time."""
+    from device_workloads import WORKLOADS
+
+    import tilewright as tw
+
+    workload = next(item for item in WORKLOADS if item.name == "minilm_b1")
+    package, inputs = tw.compile(workload.graph(), precision=workload.precision), workload.inputs()
+    result = []
+    for name, check in (("plain", False), ("checked", True)):
+        times = [time.perf_counter()]
+        with tw.open_device("sim", check=check) as device, tw.Session(device, package) as session:
+            times.append(time.perf_counter())
+            for _ in range(2):
+                session.run(inputs)
+                times.append(time.perf_counter())
+        for what, begin, end in zip(("load", "first_run", "second_run"), times, times[1:], strict=False):
+            result.append(Row(f"{what}_{name}_s", end - begin, "s", 0, "lower"))
+    return result
+
+
 def main() -> None:
     plain = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--checks", action="store_true")
     options = parser.parse_args()
-    table = rows(options.whole)
+    table = check_rows() if options.checks else rows(options.whole)
     if options.json:
         print(json.dumps({"rows": [row.__dict__ for row in table]}, indent=1))
         return

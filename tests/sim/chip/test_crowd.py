@@ -28,6 +28,7 @@ pytestmark = pytest.mark.sim
 
 TILES = 23
 GENERATOR = np.random.default_rng(5)
+PLAIN = Checks()
 W = (GENERATOR.standard_normal((48, 48)) / 7).astype(np.float32)
 ONE, ZERO = np.ones(48, np.float32), np.zeros(48, np.float32)
 
@@ -42,8 +43,8 @@ def network(x: Any) -> dict[str, Any]:
     return {"y": ops.repeat(layer, 3, x)}
 
 
-def everything(package: Package, inputs: list[NDArray[np.float32]]) -> list[Any]:
-    with SimulatedDevice() as device, Session(device, package) as session:
+def everything(package: Package, inputs: list[NDArray[np.float32]], checks: Checks = PLAIN) -> list[Any]:
+    with SimulatedDevice(checks=checks) as device, Session(device, package) as session:
         found: list[Any] = []
         for x in inputs:
             found.append(session.run({"x": x})["y"].tobytes())
@@ -51,10 +52,13 @@ def everything(package: Package, inputs: list[NDArray[np.float32]]) -> list[Any]
             found += [session.last_run.cycles, device.intervals().tobytes()]
         chip = device.chip
         found += [list(chip.barriers), [group.tile.clock for group in chip.classes]]
-        return [*found, [group.tile.memory.tobytes() for group in chip.classes]]
+        tiles = [group.tile for group in chip.classes]
+        found += [[tile.memory.tobytes() for tile in tiles]]
+        return [*found, [tile._shadow.tobytes() for tile in tiles if isinstance(tile, Tile)]]
 
 
-def test_whole_runs_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("checks", [PLAIN, Checks.thorough()], ids=["plain", "thorough"])
+def test_whole_runs_are_alike(checks: Checks, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tw.compile(tw.trace(network, x=tw.TensorType((40, 48))), tiles=TILES)
     inputs = [GENERATOR.standard_normal((40, 48)).astype(np.float32) for _ in range(3)]
     asked = []
@@ -67,23 +71,19 @@ def test_whole_runs_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr(CompiledTiles, "together", counted)
-    quick = everything(package, inputs)
+    quick = everything(package, inputs, checks)
     assert max(asked) > TILES
     monkeypatch.setattr(CompiledTiles, "together", lambda self, tiles: TileByTile(tiles, self.run))
-    assert quick == everything(package, inputs)
-
-
-def test_tiles_that_watch_for_more_are_asked_one_by_one() -> None:
-    for checks in (Checks(poison=True), Checks(races=True)):
-        engines = CompiledTiles(checks)
-        assert isinstance(engines.together([engines.make(0)]), TileByTile)
+    assert quick == everything(package, inputs, checks)
+    # All but the last, what has been written, is the same without checks.
+    assert quick[:-1] == everything(package, inputs)[:-1]
 
 
 def crowd_of(tiles: list[Tile]) -> Crowd:
-    return Crowd(tiles, CompiledTiles(Checks()).run_states)
+    return Crowd(tiles, CompiledTiles(tiles[0].checks).run_states)
 
 
-def tiles_at_sync(zone: int, following: str) -> list[Tile]:
+def tiles_at_sync(zone: int, following: str, checks: Checks = PLAIN) -> list[Tile]:
     source = f"""
 .section .text.f, "ax"
 .globl f
@@ -100,7 +100,7 @@ f:
 g:  br $m10
 """
     image = link([assemble(source)], roots=["f"])
-    tiles = [prepare(image, "f") for _ in range(3)]
+    tiles = [prepare(image, "f", checks=checks) for _ in range(3)]
     for number, tile in enumerate(tiles):
         tile.physical = 7 * number + 1
         assert tile.run().kind is StopKind.SYNC
@@ -141,3 +141,44 @@ def test_stale_code_is_forgotten() -> None:
     assert np.array_equal(tiles[0]._decoded, tiles[1]._decoded)
     assert not np.array_equal(tiles[1]._decoded, decoded[1])
     assert np.array_equal(tiles[2]._decoded, decoded[2])
+
+
+def test_what_the_fabric_has_written() -> None:
+    """Ranges that begin and end anywhere, one of them empty."""
+    alone, many = (tiles_at_sync(7, "nop", Checks.thorough()) for _ in range(2))
+    one_by_one = TileByTile(alone, CompiledTiles(PLAIN).run)
+    ranges = [(1, 0x60001, 3), (8, 0x60004, 64), (8, 0x70006, 11), (15, 0x90007, 1), (1, 0x60010, 0)]
+    arguments = [np.array(column) for column in zip(*ranges, strict=True)]
+    for together in (one_by_one, crowd_of(many)):
+        together.invalidate(*arguments)
+    for one, other in zip(alone, many, strict=True):
+        assert np.array_equal(one._shadow, other._shadow)
+        assert np.array_equal(one._touched, other._touched)
+    assert not np.array_equal(alone[0]._shadow, alone[1]._shadow)
+
+
+@pytest.mark.parametrize(
+    ("place", "begin", "size", "missing"),
+    [
+        (0, 0x60000, 8, 0x60000),
+        (0, 0x60001, 8, 0x60004),
+        (1, 0x60001, 8, 0x60001),
+        (1, 0x60004, 64, None),
+        (1, 0x60004, 65, 0x60044),
+        (1, 0x60010, 0x40, 0x60044),
+        (2, 0x60004, 0, None),
+        (2, 0x60004, 1, 0x60004),
+    ],
+)
+def test_what_nobody_has_written(place: int, begin: int, size: int, missing: int | None) -> None:
+    tiles = tiles_at_sync(7, "nop", Checks.thorough())
+    tiles[0].write(0x60001, bytes(3))
+    tiles[1].write(0x60004, bytes(64))
+    ranges = [(1, 0x60008, 16), (place, begin, size), (2, 0x60000, 4)]
+    arguments = [np.array(column) for column in zip(*ranges, strict=True)]
+    wanted = (2, 0x60000) if missing is None else (1, missing)
+    assert TileByTile(tiles, CompiledTiles(PLAIN).run).unwritten(*arguments) == wanted
+    assert crowd_of(tiles).unwritten(*arguments) == wanted
+    some = [column[:1] for column in arguments]
+    assert crowd_of(tiles).unwritten(*some) is None
+    assert crowd_of(tiles_at_sync(7, "nop")).unwritten(*arguments) is None

@@ -13,11 +13,14 @@ from tilewright.ipu21.isa import build
 from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.class_table import ClassTable
 from tilewright.ipu21.simulator.classes import TileClass
+from tilewright.ipu21.simulator.crowd import Crowd
 from tilewright.ipu21.simulator.noted import noted
 from tilewright.ipu21.simulator.sent_words import check_sent
 from tilewright.ipu21.simulator.single import FunctionError, prepare, run_function
 from tilewright.ipu21.simulator.stops import ExceptionKind, Stop, StopKind
 from tilewright.ipu21.simulator.tile import Tile
+from tilewright.ipu21.simulator.tiles import CompiledTiles
+from tilewright.ipu21.simulator.together import TileByTile
 
 pytestmark = pytest.mark.sim
 
@@ -291,11 +294,12 @@ def test_sending_what_nobody_wrote() -> None:
     assert tile(QUIET, 12).first_unwritten(DATA + 0x4000, 16) is None
 
 
-def test_sending_what_nobody_wrote_in_a_phase() -> None:
+@pytest.mark.parametrize("many", [TileByTile, Crowd])
+def test_sending_what_nobody_wrote_in_a_phase(many: type[TileByTile] | type[Crowd]) -> None:
     """Judged when the phase is over: a tile may send on what it received."""
     row = [0x41800003, build.send(3, (DATA + 0x4000) // 4, 3), build.send(0, DATA // 4, 0), 0x43A00000]
 
-    def after_phase(received: int) -> ClassTable:
+    def check_after_phase(received: int) -> None:
         tile = Tile(9, checks=only(poison=True))
         tile.load(0x4C014, words_array(*row).tobytes(), 16)
         tile.load(DATA + 0x4000, bytes(8), 8)
@@ -306,11 +310,12 @@ def test_sending_what_nobody_wrote_in_a_phase() -> None:
         tile.write(DATA + 0x4008, bytes(received))
         table = ClassTable([TileClass(tile, np.array([9]), 0)])
         table.items.add(noted(np.array([0]), [tile.take_log()]))
-        return table
+        engines: Any = CompiledTiles(tile.checks)
+        check_sent(table, many([tile], engines.run_states if many is Crowd else engines.run))
 
-    check_sent(after_phase(8))
+    check_after_phase(8)
     with pytest.raises(SimulationError, match="nobody has written") as caught:
-        check_sent(after_phase(4))
+        check_after_phase(4)
     assert (caught.value.tile, caught.value.address) == (9, 0x4C018)
     assert f"{DATA + 0x400C:#x}" in str(caught.value)
 
@@ -348,7 +353,8 @@ def test_every_check_can_be_switched_alone() -> None:
     names = ("conflict", "fetch", "poison", "races", "code", "stack", "discards")
     bits = [only(**{name: True}).bits() for name in names]
     assert all(value and value & (value - 1) == 0 for value in bits) and len(set(bits)) == len(bits)
-    assert not Checks().watching and all(only(**{name: True}).watching for name in names[2:])
+    assert not Checks().singly
+    assert [name for name in names if only(**{name: True}).singly] == ["stack", "discards"]
     conflict = f"setzi $m4, {DATA1}\nsetzi $m5, {DATA1 + 16}\nld2x64pace $a0:1, $a2:3, $m4:5+=, $m15, 0"
     everything_else = Checks(conflict=False, poison=True, races=True, code=True, stack=True)
     finishes(conflict, everything_else, {DATA1: np.zeros(64, np.uint8)})

@@ -269,9 +269,13 @@ def prepared(
     shared: bool,
     control: int,
     tame: bool = False,
+    checked: bool = False,
 ) -> Tile:
-    """A tile with random contents about to launch the code. `tame`: small halves and nothing else."""
-    tile = Tile(0, checks=Checks())
+    """A tile with random contents about to launch the code. `tame`: small halves and nothing else.
+
+    `checked`: it makes all checks that native code can make, and some of its memory nobody has written.
+    """
+    tile = Tile(0, checks=Checks.thorough() if checked else Checks())
 
     def _floats(random: np.random.Generator, count: int) -> NDArray[np.uint16]:
         pool = _pool(tame)
@@ -281,6 +285,9 @@ def prepared(
     for begin, size in ((LOW, 0x8000), (HIGH, 0x10000)):
         data = _floats(random, size // 2)
         tile.write(begin, data.tobytes())
+        if checked:
+            holes = random.integers(0, size // 8, size // 2048) + (begin - TILE_BASE) // 8
+            tile._shadow[holes] = random.choice([0, 0x0F, 0xF0, 0xFC], len(holes))
     tile.write(CODE, supervisor().tobytes())
     tile.write(ENTRY, code.tobytes())
     tile.a[...] = 0
@@ -346,6 +353,8 @@ def differences(one: Tile, other: Tile) -> list[str]:
         found.append("accumulators")
     if not np.array_equal(one.weights, other.weights):
         found.append("weights")
+    if not np.array_equal(one._shadow, other._shadow):
+        found.append("which memory has been written")
     return found
 
 
@@ -363,14 +372,21 @@ CONTROLS = (0, 0, 0, 0, 1 << 20, 1 << 19, 1 << 16, 2 << 16, 3 << 16, 7, 1 << 19 
 
 
 def compare(
-    seed: int, forms: list[Form], steps: int, *, loops: bool, verdict: Verdict, tame: bool = False
+    seed: int,
+    forms: list[Form],
+    steps: int,
+    *,
+    loops: bool,
+    verdict: Verdict,
+    tame: bool = False,
+    checked: bool = False,
 ) -> None:
     """One random program on both engines; a difference ends up in `verdict.failure`."""
     random = np.random.default_rng(seed)
     code = assemble(Source(random, wild=0.0 if tame else Source.wild), forms, steps, loops=loops)
     control = int(random.choice(CONTROLS[:5] if tame else CONTROLS))
     shared = bool(random.random() < 0.15)
-    one = prepared(random, code, shared=shared, control=control, tame=tame)
+    one = prepared(random, code, shared=shared, control=control, tame=tame, checked=checked)
     other = one.copy(0)
     budget = 20_000 if random.random() < 0.9 else int(random.integers(1, 6 * steps + 20))
     before = translator().statistics().launches
@@ -396,11 +412,13 @@ def judge(
     instructions: int = 0,
     report: bool = False,
     family: str = "",
+    checked: bool = False,
 ) -> Verdict:
     """Compare the engines on so many programs, up to the first difference.
 
     `family`: only its forms, on tame numbers, so that most programs run natively to their end.
     `instructions`: after so many (a bundle counts once) it is enough. `report`: say how far it is.
+    `checked`: with all checks that native code can make.
     """
     verdict = Verdict()
     forms = forms_of(family) if family else worker_forms()
@@ -408,7 +426,15 @@ def judge(
     begin = time.monotonic()
     with without_cache():
         for index in range(programs):
-            compare(first_seed + index, forms, steps, loops=loops, verdict=verdict, tame=bool(family))
+            compare(
+                first_seed + index,
+                forms,
+                steps,
+                loops=loops,
+                verdict=verdict,
+                tame=bool(family),
+                checked=checked,
+            )
             if verdict.failure or 0 < instructions <= verdict.instructions:
                 break
             if index % 50 == 49:

@@ -30,6 +30,14 @@ def test_families_that_run_natively(family: str, seed: int) -> None:
     assert verdict.native > verdict.programs // 20
 
 
+@pytest.mark.parametrize("family", ["", *FAMILIES])
+def test_engines_that_check_see_the_same(family: str) -> None:
+    """Programs that meet unwritten memory and one another, of which others run natively to their end."""
+    verdict = judge(60, 12, loops=True, first_seed=70_000, family=family, checked=True)
+    assert verdict.failure == ""
+    assert verdict.native > verdict.programs // 20
+
+
 def test_sums_of_several_nans_read_as_raw_words() -> None:
     """Which NaN a sum delivers must not depend on the order in which an engine adds."""
     verdict = judge(1, 40, loops=False, first_seed=2886)

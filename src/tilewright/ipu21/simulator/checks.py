@@ -53,9 +53,9 @@ class Checks:
         return cls(poison=True, races=True, code=True)
 
     @property
-    def watching(self) -> bool:
-        """Whether any check looks at accesses beyond their address: none of these is on by default."""
-        return self.poison or self.races or self.code or self.stack or self.discards
+    def singly(self) -> bool:
+        """Whether a check depends on the instruction that makes an access, which native code does not say."""
+        return bool(self.bits() & at.WATCHED_SINGLY)
 
     def bits(self) -> int:
         """The checks as the engine's bit mask."""

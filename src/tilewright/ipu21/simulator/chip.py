@@ -303,16 +303,16 @@ class Chip:
         self._pointers[traffic.pointer["tile"]] = traffic.pointer["value"]
 
     def _exchange(self, log: Noted, release: int) -> None:
-        # Whoever records or watches for unwritten words needs to see the words themselves.
-        keeping = not (self.recording or self._phase_checks.unwritten)
         key = None
-        if keeping:
+        # Whoever records needs to see the words themselves.
+        if not self.recording:
             standing = self._together().pcs_and_workers()
             key = self._phases.key(self.table, log, release, self._pointers, standing)
         phase = self._phases.get(key)
         if phase is not None:
             phase.moves.make()
             self._apply(phase)
+            self._check_sent()
             return
         partition = self.table.partition
         traffic = collect([self.classes[place].party(items) for place, items in log.each()], release)
@@ -338,8 +338,12 @@ class Chip:
         self._apply(phase)
         if key is not None and moves is not None and self.table.partition == partition:
             self._phases.put(key, phase)
+        self._check_sent()
+
+    def _check_sent(self) -> None:
+        """What has left tiles in the phase must have been written."""
         if self._phase_checks.unwritten:
-            check_sent(self.table)
+            check_sent(self.table, self._together())
 
     def _apply(self, phase: Phase) -> None:
         """What a phase leaves behind, its words having been moved."""

@@ -18,12 +18,12 @@ def check_engines(name: str) -> str:
 
 
 def make_engines(name: str, checks: Checks) -> Engines:
-    """The engines of a name. Checks that look at single accesses need the reference engine and get it.
+    """The engines of a name. Checks of single accesses need the reference engine and get it.
 
     Raises UsageError for an unknown name.
     """
     # Each brings a compiler with it: only the one that is needed is loaded.
-    if check_engines(name) == TRANSLATED and not checks.watching:
+    if check_engines(name) == TRANSLATED and not checks.singly:
         from .translate.tiles import TranslatedTiles
 
         return TranslatedTiles(checks)

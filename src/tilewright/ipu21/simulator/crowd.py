@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from ..isa.csrs import INCOMING_DCOUNT
 from ..machine.memory import REGION1_BASE, TILE_BASE
 from . import state as at
+from .checks import Checks
 from .classes import BEGUN
+from .engine_checks import MARKS
 from .exchange_log import EXCHANGE_ITEM
 from .noted import Noted
 from .stop_table import Stops
-from .tile import CALL, MARK, Tile
+from .tile import CALL, MARK, Tile, outside_mark
 from .together import COUNT_MASK
 from .traffic import IDS
-from .translate.copies import clear_marks, copy_words
+from .translate.copies import clear_marks, copy_words, first_clear, set_bits, set_marks
 
 Integers = NDArray[np.int64]
 
@@ -40,6 +42,8 @@ class Crowd:
         self._states: Integers = np.array([tile.state_address for tile in tiles], np.int64)
         self._all: Integers = np.arange(len(tiles))
         self._memory, self._decoded = self._read((at.MEMORY, at.DECODED), self._all)
+        self._shadow, self._touched = self._read((at.SHADOW, at.TOUCHED), self._all)
+        self._checks = tiles[0].checks if tiles else Checks()
 
     def run(self, chosen: Integers, budget: int) -> Stops:
         return self._run(self._states[chosen], [self._tiles[place] for place in chosen.tolist()], budget)
@@ -79,11 +83,24 @@ class Crowd:
         self._write(_COUNT, (count - words) & COUNT_MASK, chosen)
 
     def invalidate(self, tiles: Integers, address: Integers, size: Integers) -> None:
-        # These tiles watch for nothing, so only decoded code is stale.
+        chosen = self._place[tiles]
+        if self._checks.poison:
+            set_bits(self._shadow[chosen], address - TILE_BASE, size)
+        if self._checks.races:
+            (epoch,) = self._read((at.EPOCH,), chosen)
+            first, end = (address - TILE_BASE) >> 2, (address + size - TILE_BASE + 3) >> 2
+            places = self._touched[chosen] + 8 * MARKS * first
+            set_marks(places, np.where(size > 0, end - first, 0), MARKS, outside_mark(epoch))
         code = (address < REGION1_BASE) & (size > 0)
         begin = (address[code] - TILE_BASE) >> 2
         end = np.minimum((address[code] + size[code] - TILE_BASE + 3) >> 2, (REGION1_BASE - TILE_BASE) >> 2)
-        clear_marks(self._decoded[self._place[tiles[code]]] + 2 * begin, end - begin)
+        clear_marks(self._decoded[chosen[code]] + 2 * begin, end - begin)
+
+    def unwritten(self, places: Integers, address: Integers, size: Integers) -> tuple[int, int] | None:
+        if not self._checks.poison:
+            return None
+        found = first_clear(self._shadow[places], address - TILE_BASE, size)
+        return (found[0], found[1] + TILE_BASE) if found else None
 
     def _read(self, places: Sequence[int], chosen: Integers) -> Integers:
         """Integers of the states of chosen tiles, [places, tiles]."""

@@ -22,8 +22,9 @@ STACK_POINTER = 11
 """$sp among the M registers; the supervisor's come first in the state."""
 STACK_GUARD = 0x400
 """Bytes below a stack in which an access through its stack pointer counts as an overflow (assumed)."""
-WRITTEN_OVER = -2
-"""In `decoded`: a word the program itself has stored, kept while stores into code are watched."""
+WRITTEN_OVER, FETCHED = -2, -3
+"""In `decoded`, while stores into code are watched: a word the program itself has stored; an instruction of
+code that has run natively, and that this engine has not decoded."""
 MARKS = 3
 
 
@@ -65,6 +66,7 @@ def race(state: Integers, context: int, address: int, mark: int) -> int:
 def touch(state: Integers, context: int, address: int, size: int, write: bool) -> int:
     """Note an access of every word from `address` on, or record the race it makes."""
     marks = touched(state)
+    state[at.LAST_TOUCH] = state[at.EPOCH]
     mine = (state[at.EPOCH] << 24) | (context << 21) | state[at.PCS + context]
     offset = address - TILE_BASE
     for word in range(offset >> 2, (offset + size + 3) >> 2):
@@ -111,6 +113,11 @@ def check_owner(state: Integers, context: int, address: int) -> int:
     return 0
 
 
+def is_fetched(mark: int) -> bool:
+    """Whether the mark of a word says that it has been fetched."""
+    return mark > 0 or mark == FETCHED
+
+
 def check_code(state: Integers, context: int, address: int, words: int) -> int:
     """A store must not hit an instruction that has been fetched; what it hits must not be fetched later.
     Both may happen where the package says that code is written.
@@ -118,7 +125,7 @@ def check_code(state: Integers, context: int, address: int, words: int) -> int:
     marks, allowed = decoded(state), rewritable(state)
     first = (address - TILE_BASE) >> 2
     for index in range(first, first + words):
-        if marks[index] > 0 and byte_at(allowed, index) == 0:
+        if is_fetched(marks[index]) and byte_at(allowed, index) == 0:
             return fault(state, CODE_WRITTEN, context, address)
     return 0
 

@@ -12,7 +12,7 @@ from ..isa.meaning.bits import WORD
 from ..machine.memory import REGION1_BASE, TILE_BASE
 from . import state as at
 from .codes import GROUP_AUX_WORDS, GROUP_CONTROL, GROUP_MEMORY, GROUP_NONE
-from .engine_checks import WRITTEN_OVER, fault, unsupported
+from .engine_checks import FETCHED, WRITTEN_OVER, fault, unsupported
 from .instruction_tables import (
     A_PLACES,
     CANDIDATES_AT,
@@ -119,7 +119,7 @@ def form_at(state: Integers, context: int, pc: int) -> int:
         return 0 * fault(state, INVALID_PC, context, pc)
     index = (pc - TILE_BASE) >> 2
     form = int(decoded(state)[index])
-    if form == 0:
+    if form == 0 or form == FETCHED:
         form = find_form(tables(state), word_at(memory_words(state), index))
         decoded(state)[index] = form
     if form == WRITTEN_OVER:

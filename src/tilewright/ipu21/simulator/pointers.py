@@ -82,7 +82,8 @@ def half_weights(state: Integers) -> Singles:
 
 
 def decoded(state: Integers) -> Marks:
-    """Form index + 1 of each word of region 0, 0 where not decoded yet, -1 for no instruction."""
+    """Form index + 1 of each word of region 0, 0 where not decoded yet, -1 for no instruction; less while
+    stores into code are watched, see `engine_checks`."""
     return marks_at(state[at.DECODED])
 
 

@@ -96,6 +96,8 @@ SLOTS = _REST + 34
 RANDOM = _REST + 36
 """Four words of the latest pseudo-random draws."""
 
+LAST_TOUCH = _REST + 41
+"""Compute phase of the latest access that the race check has marked."""
 DOUBTS = _REST + 40
 """1 once a worker's $FP_CTL has asked to round to minus infinity, which the machine may not be able to."""
 
@@ -147,6 +149,8 @@ element, two contexts on one word, stores into instructions, stacks, addresses o
 WATCHED_LOADS = CHECK_POISON | CHECK_RACES | CHECK_DISCARDS
 WATCHED_STORES = CHECK_RACES | CHECK_CODE | CHECK_STACK
 """Checks that look at every load and at every store."""
+WATCHED_SINGLY = CHECK_STACK | CHECK_DISCARDS
+"""Those that depend on the instruction that makes the access."""
 
 LOG_FIELDS = 6
 """Integers per exchange log entry: kind, clock, count, value, control, program counter."""

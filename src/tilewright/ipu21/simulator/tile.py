@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,13 @@ SPAN = np.dtype([("context", "i8"), ("begin", "i8"), ("end", "i8")])
 
 OUTSIDE = 7
 """Instead of a context: whoever writes a tile's memory without being one of its contexts."""
+
+
+def outside_mark(epoch: Any) -> Any:
+    """What the race check notes of a word that came from outside in a compute phase, or of each phase."""
+    return epoch << 24 | OUTSIDE << 21
+
+
 _NO_ITEMS, _NO_MARKS = np.zeros(0, EXCHANGE_ITEM), np.zeros(0, MARK)
 CALL = forms_named("call")[0]
 _REGION0_WORDS = (REGION1_BASE - TILE_BASE) // 4
@@ -84,6 +92,7 @@ class Tile:
         marks = MARKS * TILE_BYTES // 4 if self.checks.races else 1
         self._touched: NDArray[np.int64] = np.zeros(marks, dtype=np.int64)
         self.symbols: Mapping[str, int] = {}
+        self._loaded: list[tuple[int, int]] = []
         self._log: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.LOG_FIELDS), dtype=np.int64)
         self._marks: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.MARK_FIELDS), dtype=np.int64)
         self._spans: NDArray[np.int64] = np.zeros((_FIRST_CAPACITY, at.SPAN_FIELDS), dtype=np.int64)
@@ -269,7 +278,9 @@ class Tile:
         self.memory[offset : offset + len(data)] = np.frombuffer(data, dtype=np.uint8)
         if memory_size > len(data):
             self.memory[offset + len(data) : offset + memory_size] = 0
-        self.invalidate(address, memory_size)
+        self._forget_code(address, memory_size)
+        self._note_written(address, memory_size)
+        self._loaded.append((address, address + memory_size))
 
     def allow_rewriting(self, address: int, size: int) -> None:
         """The program may store over the code in `size` bytes of region 0."""
@@ -291,29 +302,44 @@ class Tile:
 
     def invalidate(self, address: int, size: int) -> None:
         """Bytes changed behind the engine's back: forget decoded code there and count them as written."""
-        if size <= 0 or (address >= REGION1_BASE and not self.checks.poison):
+        if size <= 0:
             return
-        begin, end = address - TILE_BASE, address - TILE_BASE + size
-        if begin < 4 * _REGION0_WORDS:
-            self._decoded[begin >> 2 : min((end + 3) >> 2, _REGION0_WORDS)] = 0
-        if self.checks.poison:
-            bits = np.zeros(((end + 7) // 8 - begin // 8) * 8, dtype=np.uint8)
-            bits[begin % 8 : begin % 8 + size] = 1
-            self._shadow[begin // 8 : (end + 7) // 8] |= np.packbits(bits, bitorder="little")
+        self._forget_code(address, size)
+        self._note_written(address, size)
         if self.checks.races:
-            mark = self._cells[at.EPOCH] << 24 | OUTSIDE << 21
+            begin, end = address - TILE_BASE, address - TILE_BASE + size
+            mark = outside_mark(self._cells[at.EPOCH])
             self._touched[MARKS * (begin >> 2) : MARKS * ((end + 3) >> 2) : MARKS] = mark
+
+    def _forget_code(self, address: int, size: int) -> None:
+        if address < REGION1_BASE:
+            begin, end = address - TILE_BASE, address - TILE_BASE + size
+            self._decoded[begin >> 2 : min((end + 3) >> 2, _REGION0_WORDS)] = 0
+
+    def _note_written(self, address: int, size: int) -> None:
+        if self.checks.poison and size:
+            begin, end = address - TILE_BASE, address - TILE_BASE + size
+            first, last = begin >> 3, (end - 1) >> 3
+            head, tail = 0xFF << (begin & 7) & 0xFF, 0xFF >> (7 - (end - 1 & 7))
+            if first == last:
+                self._shadow[first] |= head & tail
+                return
+            self._shadow[first] |= head
+            self._shadow[first + 1 : last] = 0xFF
+            self._shadow[last] |= tail
 
     def last_store(self, address: int) -> tuple[int, int] | None:
         """Who wrote the word at an address last: context (OUTSIDE: fabric, host or loader) and instruction.
 
-        Known of tiles that watch for races, of stores while workers ran, and of what came from outside; None
-        for any other word.
+        Known of tiles that watch for races, of stores while workers ran without native code, and of what came
+        from outside; None for any other word.
         """
         self._span(address, 1)
         if not self.checks.races:
             return None
         mark = int(self._touched[MARKS * ((address - TILE_BASE) >> 2)])
+        if not mark and any(begin <= address < end for begin, end in self._loaded):
+            mark = outside_mark(0)
         return (mark >> 21 & 7, mark & (1 << 21) - 1) if mark else None
 
     def first_unwritten(self, address: int, size: int) -> int | None:
@@ -503,11 +529,14 @@ class Tile:
         twin.accumulators[...] = self.accumulators
         twin.weights[...] = self.weights
         twin._shadow[...] = self._shadow
-        twin._touched[...] = self._touched
+        # Most of it is zeros, whose pages need not exist.
+        used = np.flatnonzero(self._touched)
+        twin._touched[used] = self._touched[used]
         if self.checks.code:
             twin._decoded[...] = self._decoded
             twin._rewritable[...] = self._rewritable
         twin.symbols = self.symbols
+        twin._loaded = list(self._loaded)
         twin._log = self._log.copy()
         twin._marks = self._marks.copy()
         twin._spans = self._spans.copy()

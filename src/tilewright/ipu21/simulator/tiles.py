@@ -18,7 +18,7 @@ from .crowd import Crowd
 from .engine import Engine
 from .stop_table import Stops
 from .tile import Tile
-from .together import TileByTile, Together
+from .together import Together
 
 _FEW = 16
 """Below this many tiles a second thread costs more than it brings."""
@@ -78,8 +78,6 @@ class CompiledTiles:
         )
 
     def together(self, tiles: Sequence[Engine]) -> Together:
-        if self._checks.poison or self._checks.races:
-            return TileByTile(tiles, self.run)
         return Crowd(cast("Sequence[Tile]", tiles), self.run_states)
 
     def _compile(self) -> None:

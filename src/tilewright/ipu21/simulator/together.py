@@ -61,6 +61,11 @@ class Together(Protocol):
     def invalidate(self, tiles: Integers, address: Integers, size: Integers) -> None:
         """The fabric has written these bytes of these tiles."""
 
+    def unwritten(self, places: Integers, address: Integers, size: Integers) -> tuple[int, int] | None:
+        """The first of these ranges of bytes, each of the tile at a place, with one that nobody has written,
+        and the address of that byte; None if all are written, or if these tiles do not watch for it.
+        """
+
 
 class TileByTile:
     """Tiles that are asked one after another."""
@@ -106,3 +111,11 @@ class TileByTile:
     def invalidate(self, tiles: Integers, address: Integers, size: Integers) -> None:
         for physical, begin, count in zip(tiles.tolist(), address.tolist(), size.tolist(), strict=True):
             self._by_id[physical].invalidate(begin, count)
+
+    def unwritten(self, places: Integers, address: Integers, size: Integers) -> tuple[int, int] | None:
+        ranges = zip(places.tolist(), address.tolist(), size.tolist(), strict=True)
+        for index, (place, begin, count) in enumerate(ranges):
+            missing = self._tiles[place].first_unwritten(begin, count)
+            if missing is not None:
+                return index, missing
+        return None

@@ -18,6 +18,9 @@ EXCEPTION = 12
 CONTROL = 13
 OPERAND = 14
 TRAP = 15
+UNWRITTEN = 16
+TOUCHED = 17
+REWRITTEN = 18
 
 NAMES = {
     RACE: "workers share a word that one of them stores",
@@ -36,7 +39,11 @@ NAMES = {
     CONTROL: "a control register that needs the other engine",
     OPERAND: "registers that an instruction does not accept",
     TRAP: "a trap",
+    UNWRITTEN: "a load of what nobody had written before the launch",
+    TOUCHED: "the supervisor has touched memory since it launched workers",
+    REWRITTEN: "the program has stored over the code",
 }
-"""Numbers to words. All but the first five end in an exception or a stop of the other engine, or might."""
+"""Numbers to words. All but the first five end in an exception or a stop of the other engine, or might. The
+last three are met only where unwritten memory, races or stores into code are watched."""
 COUNT = 24
 """Room for counts."""

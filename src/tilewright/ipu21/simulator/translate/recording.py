@@ -213,27 +213,37 @@ def meets_stores(scratch: Integers, begin: int, step: int) -> int:
 
 
 def races(scratch: Integers) -> int:
-    """Not zero if a word that one worker stored was touched by another. Clears all records."""
+    """Not zero if a word that one worker stored was touched by another."""
     if scratch[sc.DIRTY_COUNT] or tangled(scratch):
         for kind in range(2 * WORKERS):
             mark_all(scratch, kind)
         return marks_meet(scratch)
-    found = meets_stores(scratch, 0, 1) | meets_stores(scratch, WORKERS - 1, -1)
+    return meets_stores(scratch, 0, 1) | meets_stores(scratch, WORKERS - 1, -1)
+
+
+def forget_records(scratch: Integers) -> int:
+    """Of the launch that has ended."""
     for kind in range(2 * WORKERS):
         scratch[sc.RUN_COUNTS + kind] = 0
         scratch[sc.COMB_COUNTS + kind] = 0
-    return found
-
-
-def marks_meet(scratch: Integers) -> int:
-    """The same by the bitmap alone."""
-    found = 0
     dirty = bytes_at(scratch[sc.DIRTY])
     pages = integers_at(scratch[sc.DIRTY_LIST])
     for item in range(scratch[sc.DIRTY_COUNT]):
         page = pages[item]
         dirty[page] = 0
         lines = integers_at(scratch[sc.BITS] + page * 768)
+        for index in range(sc.LINE * sc.PAGE_LINES):
+            lines[index] = 0
+    scratch[sc.DIRTY_COUNT] = 0
+    return 0
+
+
+def marks_meet(scratch: Integers) -> int:
+    """The same by the bitmap alone."""
+    found = 0
+    pages = integers_at(scratch[sc.DIRTY_LIST])
+    for item in range(scratch[sc.DIRTY_COUNT]):
+        lines = integers_at(scratch[sc.BITS] + pages[item] * 768)
         for index in range(sc.LINE):
             touched = 0
             stored = 0
@@ -243,7 +253,4 @@ def marks_meet(scratch: Integers) -> int:
                 found |= (store & touched) | (load & stored)
                 touched |= load | store
                 stored |= store
-        for index in range(sc.LINE * sc.PAGE_LINES):
-            lines[index] = 0
-    scratch[sc.DIRTY_COUNT] = 0
     return found

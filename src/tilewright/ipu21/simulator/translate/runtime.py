@@ -17,6 +17,7 @@ from ...machine.memory import REGION1_BASE, TILE_BASE, TILE_END
 from ...machine.timing import SUPERVISOR_LATENCY, WORKER_SLOTS
 from .. import state as at
 from ..codes import BR, BRI, BRNZDEC, GROUP_CONTROL, GROUP_WORDS, SYNC
+from ..engine_checks import FETCHED, WRITTEN_OVER, is_fetched
 from ..engine_decode import find_form, immediate_of
 from ..engine_registers import CCCSLOAD, FP_CTL, FP_STS, csr_index, decode_weight
 from ..instruction_tables import IMMEDIATE, INFO_GROUP, ROW
@@ -32,7 +33,8 @@ from ..stops import STOP_ASSISTANCE
 from . import reasons as why
 from . import scratch as sc
 from .accesses import ELEMENT_BITS, INTERLEAVED_BITS
-from .recording import races
+from .recording import forget_records, races
+from .written import loads_unwritten, note_written, unwritten
 
 GENERAL_BITS = ROUNDING | ESR
 """Bits of $FP_CTL that are zero in all but general code."""
@@ -91,13 +93,25 @@ def save_blocks(scratch: Integers, offset: int, size: int) -> int:
 
 
 def store_in_code_region(scratch: Integers, address: int, size: int) -> int:
-    """Forget decoded words that a store replaces; 1 if the running code is among them."""
+    """Forget decoded words that a store replaces; 1 if the running code is among them, or if stores into code
+    are watched and this is one.
+    """
     if address < scratch[sc.CODE_HIGH] and address + size > scratch[sc.CODE_LOW]:
         return 1
     marks = marks_at(scratch[sc.DECODED])
-    end = min(address + size, REGION1_BASE)
-    for index in range((address - TILE_BASE) >> 2, (end - TILE_BASE + 3) >> 2):
-        marks[index] = 0
+    first, end = (address - TILE_BASE) >> 2, (min(address + size, REGION1_BASE) - TILE_BASE + 3) >> 2
+    if scratch[sc.REWRITABLE] == 0:
+        for index in range(first, end):
+            marks[index] = 0
+        return 0
+    allowed = bytes_at(scratch[sc.REWRITABLE])
+    for index in range(first, end):
+        if allowed[index]:
+            marks[index] = 0
+        elif is_fetched(marks[index]):
+            return 1
+        else:
+            marks[index] = WRITTEN_OVER
     return 0
 
 
@@ -206,6 +220,19 @@ def same_code(state: Integers, record: Integers) -> int:
     return 1
 
 
+def fetch(state: Integers, record: Integers) -> int:
+    """Note that the code of a translation runs; 1 if the program has stored over it."""
+    segments = integers_at(record[sc.SEGMENTS])
+    for item in range(record[sc.SEGMENT_COUNT]):
+        marks = marks_at(state[at.DECODED] + 2 * segments[sc.SEGMENT * item])
+        for index in range(segments[sc.SEGMENT * item + 1]):
+            if marks[index] == WRITTEN_OVER:
+                return 1
+            if marks[index] == 0:
+                marks[index] = FETCHED
+    return 0
+
+
 def find_translation(state: Integers, scratch: Integers, context: int) -> int:
     """Number of the translation for a worker at its entry, 0 if there is none."""
     entry = state[at.PCS + context]
@@ -242,12 +269,18 @@ def find_each(state: Integers, scratch: Integers) -> int:
             if state[at.STARTS + context] != state[at.FIRSTS + context]:
                 scratch[sc.REASON] = why.RESTARTED
                 return 1
+            if state[at.CHECKS] & at.CHECK_RACES and state[at.LAST_TOUCH] == state[at.EPOCH]:
+                scratch[sc.REASON] = why.TOUCHED
+                return 1
             if state[at.PCS + context] != previous_entry:
                 number = find_translation(state, scratch, context)
                 previous_entry = state[at.PCS + context]
             if number == 0:
                 return 2
             record = integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * number)
+            if state[at.CHECKS] & at.CHECK_CODE and fetch(state, record):
+                scratch[sc.REASON] = why.REWRITTEN
+                return 1
             if record[sc.FUNCTION] == 0:
                 scratch[sc.REASON] = why.TOO_LARGE
                 return 1
@@ -262,10 +295,9 @@ def find_each(state: Integers, scratch: Integers) -> int:
 
 
 def run_each(state: Integers, scratch: Integers) -> int:
-    """Run every waiting worker to its exit; 1 if one could not be carried through, 2 if code is missing."""
-    missing = find_each(state, scratch)
-    if missing:
-        return missing
+    """Run every waiting worker, whose code has been found, to its exit; 1 if one could not be carried through,
+    2 if code is missing.
+    """
     if state[at.WAITING] == 0:
         # Nor into what the supervisor issues meanwhile.
         scratch[sc.CODE_LOW] = min(scratch[sc.CODE_LOW], state[at.PCS])
@@ -372,13 +404,37 @@ def about_to_start(state: Integers) -> bool:
     return soon
 
 
+def refuse(state: Integers, scratch: Integers, outcome: int) -> int:
+    """Leave a launch to the other engine; 1 to ask for a translation, if that is what is missing."""
+    if outcome == 2:
+        state[at.STOP] = STOP_ASSISTANCE
+        state[at.STOP_DETAIL] = scratch[sc.MISSING]
+        state[at.STOP_ADDRESS] = scratch[sc.MISSING_FLAVOUR]
+        state[at.STOP_OTHER] = scratch[sc.TARGET]
+        return 1
+    scratch[sc.UNDONE] += 1
+    scratch[sc.REASON_COUNTS + scratch[sc.REASON]] += 1
+    return 0
+
+
 def run_launch(state: Integers, scratch: Integers) -> int:
     """Run the workers, which have been launched. 1 to ask for a translation, 0 otherwise."""
     scratch[sc.MEMORY] = state[at.MEMORY]
     scratch[sc.DECODED] = state[at.DECODED]
+    scratch[sc.REWRITABLE] = state[at.REWRITABLE] if state[at.CHECKS] & at.CHECK_CODE else 0
+    outcome = find_each(state, scratch)
+    if outcome:
+        return refuse(state, scratch, outcome)
     move_registers(state, scratch, 0)
     outcome = run_each(state, scratch)
     race = races(scratch)
+    if outcome == 0 and race == 0 and state[at.CHECKS] & at.CHECK_POISON:
+        if loads_unwritten(state, scratch):
+            scratch[sc.REASON] = why.UNWRITTEN
+            outcome = 1
+        else:
+            note_written(state, scratch)
+    forget_records(scratch)
     if outcome == 0 and race == 0:
         forget_saved(scratch)
         settle(state, scratch)
@@ -387,19 +443,11 @@ def run_launch(state: Integers, scratch: Integers) -> int:
         return 0
     undo(state, scratch)
     forget_saved(scratch)
-    if outcome == 2:
-        state[at.STOP] = STOP_ASSISTANCE
-        state[at.STOP_DETAIL] = scratch[sc.MISSING]
-        state[at.STOP_ADDRESS] = scratch[sc.MISSING_FLAVOUR]
-        state[at.STOP_OTHER] = scratch[sc.TARGET]
-        return 1
-    if outcome == 0:
-        scratch[sc.RACES] += 1
-        scratch[sc.REASON] = why.RACE
-        integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * scratch[sc.USED])[sc.FAILURES] += 1
-    else:
-        scratch[sc.UNDONE] += 1
-    scratch[sc.REASON_COUNTS + scratch[sc.REASON]] += 1
+    if outcome:
+        return refuse(state, scratch, outcome)
+    scratch[sc.RACES] += 1
+    scratch[sc.REASON_COUNTS + why.RACE] += 1
+    integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * scratch[sc.USED])[sc.FAILURES] += 1
     return 0
 
 
@@ -432,6 +480,10 @@ def load_weights_run(state: Integers, scratch: Integers, pattern: int, entries: 
     most = min(state[at.BUDGET], (REGION1_BASE - state[at.PCS]) >> 2)
     most = min(most, (TILE_END - address) >> (2 + entries))
     found = weight_loads(state, scratch, pattern, most)
+    if state[at.CHECKS] & at.CHECK_POISON:
+        offset = address - TILE_BASE
+        if unwritten(bytes_at(state[at.SHADOW]), offset, offset + found * size):
+            return 0
     code, data = (state[at.PCS] - TILE_BASE) >> 2, (address - TILE_BASE) >> 2
     raw = integers_at(state[at.WEIGHTS])
     count = 0
@@ -476,9 +528,9 @@ def assist(state: Integers) -> int:
     """Called before each step of the supervisor while workers have been launched, and where it loads weights:
     do what can be done natively; 1 to ask for a translation.
 
-    Checks that look at single accesses need the other engine.
+    Checks that depend on the instruction that makes an access need the other engine.
     """
-    if state[at.CHECKS] & (at.WATCHED_LOADS | at.WATCHED_STORES):
+    if state[at.CHECKS] & at.WATCHED_SINGLY:
         return 0
     scratch = integers_at(state[at.ASSISTANCE + 1])
     if state[at.ACTIVE]:

@@ -41,6 +41,8 @@ MISSING_FLAVOUR = 18
 """Entry and flavour of the translation that is wanted."""
 REASON = 19
 """Why the latest worker could not be carried through, see `reasons`."""
+REWRITABLE = 89
+"""While stores into code are watched: address of the table of words that may be stored over; otherwise 0."""
 TARGET = 88
 """Where a branch went that the translation does not know."""
 SLOTS = 20

@@ -295,7 +295,7 @@ def find_each(state: Integers, scratch: Integers) -> int:
 
 
 def run_each(state: Integers, scratch: Integers) -> int:
-    """Run every waiting worker, whose code has been found, to its exit; 1 if one could not be carried through,
+    """Run every waiting worker to its exit, all code having been found; 1 if one could not be carried through,
     2 if code is missing.
     """
     if state[at.WAITING] == 0:

@@ -103,9 +103,9 @@ def test_shapes_of_code_for_a_number_of_partials(symbol: str, count: int) -> Non
 
 
 @pytest.mark.parametrize("member", HALVES, ids=lambda member: member.symbol)
-def test_code_for_at_most_one_half_row(member: Member) -> None:
+def test_code_for_few_half_rows(member: Member) -> None:
     """Exact cycles show that it is what runs where all operands allow it, and not elsewhere."""
-    for rows in range(1, 5):
+    for rows in range(1, 11):
         for count in (1, 2, 3, STRAIGHT_COUNTS - 1):
             for places in (WIDE, WIDE_RESIDUAL, WIDE | {"residual": REGION1_BASE + 0x30008}):
                 Case(member, rows, 1, count, places, straight=True).check()
@@ -113,12 +113,16 @@ def test_code_for_at_most_one_half_row(member: Member) -> None:
         Case(member, rows, 1, STRAIGHT_COUNTS, WIDE, straight=True).check()
         Case(member, rows, 1, 2, WIDE_RESIDUAL, straight=True).check_thoroughly()
     for over in ("own", "residual"):
-        if over == "own" or member.residual:
-            case = Case(member, 3, 1, 3, WIDE | {"out": WIDE[over]}, spare=0, straight=True)
-            case.check()
-            case.check_thoroughly()
-    faster, slower = (Case(member, 3, 1, 2, WIDE, straight=straight).cycles for straight in (True, False))
-    assert faster < slower
+        for rows in (3, 5, 7, 8):
+            if over == "own" or member.residual:
+                case = Case(member, rows, 1, 3, WIDE | {"out": WIDE[over]}, spare=0, straight=True)
+                case.check()
+                case.check_thoroughly()
+    for rows in (3, 6, 9):
+        faster, slower = (
+            Case(member, rows, 1, 2, WIDE, straight=straight).cycles for straight in (True, False)
+        )
+        assert faster < slower
 
 
 def test_code_for_every_number_of_partials() -> None:

@@ -158,17 +158,20 @@ def test_roots_ask_for_code_for_their_numbers_of_partials() -> None:
             "panels": np.array([1, 1, 2, 1, 1]),
         },
     )
-    assert fit._straight(call) == ["root_f16_bias_of_2", "root_f16_bias_of_3"]
-    call.scalars["panels"] = np.array([1, 1, 1, 1, 1])
-    each = ["root_f16_bias_of_2", "root_f16_bias_of_3", "root_f16_bias_of_3_once"]
-    assert fit._straight(call) == each
+    assert fit._straight(call) == [f"root_f16_bias_of_{name}" for name in ("2_twice", "3", "3_twice")]
+    call.scalars["panels"] = np.array([2, 1, 1, 1, 1])
+    assert fit._straight(call) == [f"root_f16_bias_of_{name}" for name in ("2_twice", "3", "3_once")]
+    call.kernel = "root_f16_bias_exact"
+    assert fit._straight(call) == [f"root_f16_bias_exact_of_{name}" for name in ("2", "3", "3_once")]
     call.kernel = "attention_merge_own_f16"
     few = "attention_merge_own_f16_few_of_3"
     assert fit._straight(call) == [few, "attention_merge_own_f16_of_2", "attention_merge_own_f16_of_3"]
     call.scalars["rows"] = np.array([1, 0, 2, 2, 9])
     assert fit._straight(call) == [few]
-    call.kernel, call.scalars["rows"] = "root_f16_residual", np.array([9, 9, 9, 3, 9])
-    assert fit._straight(call) == [f"root_f16_residual_of_{name}" for name in ("2", "2_wide", "3", "3_wide")]
+    call.kernel, call.scalars["rows"] = "root_f16_residual", np.array([9, 9, 10, 3, 9])
+    assert fit._straight(call) == [
+        f"root_f16_residual_of_{name}" for name in ("2_thrice", "2_wide_thrice", "3", "3_wide")
+    ]
     call.kernel = "root_f32"
     assert fit._straight(call) == []
 

@@ -26,7 +26,7 @@ from . import (
     reduce,
     root,
     root_f32,
-    root_once,
+    root_few,
     root_straight,
     rounding,
     row_sums,
@@ -76,7 +76,7 @@ KERNELS: dict[str, Kernel] = {kernel.symbol: kernel for kernel in (*_ALWAYS, *_O
 STRAIGHT = {
     **gemm_tables.straight_sources(),
     **root_straight.straight_sources(),
-    **root_once.once_sources(),
+    **root_few.few_sources(),
     **attention_merge_straight.straight_sources(),
     **attention_merge_few.few_sources(),
 }

@@ -20,14 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arithmetic import ceil_div
 from ..machine.memory import REGION1_BASE, is_interleaved
 from ..machine.timing import WORKER_SLOTS
 from .gelu import gated
 from .grid import PANELS, ROWS, busiest
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
-from .root_frame import EXACT, NONE, ONCE_ROWS, PLAIN, POINT, WIDE, Member
-from .root_once import once_slots
+from .root_few import few_slots
+from .root_frame import EXACT, HALF_ROW_ROWS, NONE, PLAIN, POINT, WIDE, Member
 from .root_source import is_wide, source, supervisor_cycles
 from .root_straight import straight_slots
 from .root_worker import (
@@ -83,10 +84,12 @@ def cycles(
     cycles = piece_cycles(variant, rows, panels, first, panel, row)
     if not (wide and straight):
         return cycles
-    once = np.where(count == 1, *(once_slots(variant, n, wide_residual and variant.summed) for n in (1, 2)))
-    slots = once + count - np.minimum(count, 2)
-    is_once = has_own & (rows > 0) & _is_once(rows, panels)
-    return np.where(is_once, supervisor_cycles(variant) + WORKER_SLOTS * slots, cycles)
+    for number in range(1, variant.most_half_rows + 1):
+        least, next_least = (few_slots(variant, n, wide_residual and variant.summed, number) for n in (1, 2))
+        slots = np.where(count == 1, least, next_least + number * (count - 2))
+        is_such = has_own & (_half_rows(variant, rows, panels) == number)
+        cycles = np.where(is_such, supervisor_cycles(variant) + WORKER_SLOTS * slots, cycles)
+    return cycles
 
 
 def straight_of(symbol: str, remote_count: int, rows: int, panels: int) -> list[str]:
@@ -95,16 +98,17 @@ def straight_of(symbol: str, remote_count: int, rows: int, panels: int) -> list[
     """
     variants = [variant for variant in VARIANTS if variant.symbol == symbol]
     return [
-        variant.straight_name(remote_count, wide=wide, once=_is_once(rows, panels))
+        variant.straight_name(remote_count, wide=wide, half_rows=int(_half_rows(variant, rows, panels)))
         for variant in variants
         if remote_count in variant.straight_counts and rows and panels
         for wide in variant.straight_ways
     ]
 
 
-def _is_once(rows: Any, panels: Any) -> Any:
-    """True if there is code for a piece without a loop over half rows; integers or arrays."""
-    return (rows <= ONCE_ROWS) & (panels == 1)
+def _half_rows(variant: Variant, rows: Any, panels: Any) -> Any:
+    """Half rows of each worker if there is code for their number, else 0; integers or arrays."""
+    number = ceil_div(rows, HALF_ROW_ROWS)
+    return np.where((panels == 1) & (number <= variant.most_half_rows), number, 0)
 
 
 def piece_cycles(member: Member, rows: Any, panels: Any, first: Any, panel: Any, row: Any) -> Any:

@@ -15,8 +15,8 @@ NONE, TANH, EXACT = "none", "tanh", "exact"
 WIDE, PLAIN, POINT = "wide", "plain", "point"
 """Ways a worker takes: loads of 16 or 8 bytes, or no remote partials and nothing else to add."""
 
-ONCE_ROWS = 3
-"""Up to so many rows of one panel are at most one half row for each worker."""
+HALF_ROW_ROWS = 3
+"""Each worker has as many half rows of a panel as there are such groups of rows."""
 
 OWN, OUT, REMOTE, SHARE, JUMP, OWN_JUMP, PARTIALS, ALONG, BACK, MORE = range(10)
 """Words of a worker's frame. OWN: negative without work. SHARE: rows - 1, negative without work, and
@@ -43,11 +43,17 @@ class Member:
     row_bytes: ClassVar[int]
     straight_counts: ClassVar[range] = range(0)
 
-    def straight_name(self, count: int, *, wide: bool = False, once: bool = False) -> str:
+    def straight_name(self, count: int, *, wide: bool = False, half_rows: int = 0) -> str:
         """Symbol of the code for so many remote partials; `wide`: and a residual in interleaved memory;
-        `once`: and at most one half row for each worker.
+        `half_rows`: and at most so many for each worker, 0 for any.
         """
-        return f"{self.symbol}_of_{count}{'_wide' if wide else ''}{'_once' if once else ''}"
+        limit = ("", "_once", "_twice", "_thrice")[half_rows]
+        return f"{self.symbol}_of_{count}{'_wide' if wide else ''}{limit}"
+
+    @property
+    def most_half_rows(self) -> int:
+        """Half rows of each worker up to which there may be code for their number."""
+        return 3 if self.activation == NONE else 1
 
     @property
     def straight_ways(self) -> tuple[bool, ...]:
@@ -97,6 +103,7 @@ def _half(register: str, word: int, part: int) -> str:
 OUT_LOAD = from_frame("$m2", OUT)
 BACK_LOAD = from_frame("$m5", BACK)
 PANELS_LOAD = _half("$m7", SHARE, 1)
+ROWS_LOAD = _half("$m6", SHARE, 0)
 """Loads of a worker's start that need not come first."""
 
 
@@ -120,7 +127,7 @@ def start_pairs(member: Member, without: Collection[str] = ()) -> list[Pair]:
     if member.bias:
         loads["$m8"] = from_frame("$m8", MORE)
     return [
-        (_half("$m6", SHARE, 0), "setzi $a4, 8"),
+        (ROWS_LOAD, "setzi $a4, 8"),
         ("brneg $m6, .Lroot_exit", "uput $FP_CLR, $a4"),  # clear all accumulators
         *((load, "fnop") for register, load in loads.items() if register not in without),
     ]
@@ -151,7 +158,7 @@ def jump_lines(member: Member) -> list[str]:
         bundle(from_frame("$m11", OWN_JUMP)),
         bundle("add $m0, $m0, $m11"),
         *(bias if member.bias else []),
-        bundle(_half("$m6", SHARE, 0)),
+        bundle(ROWS_LOAD),
     ]
 
 

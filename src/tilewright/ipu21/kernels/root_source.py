@@ -11,9 +11,9 @@ from .grid import choose, third
 from .root_frame import (
     ALONG,
     BACK,
+    HALF_ROW_ROWS,
     JUMP,
     MORE,
-    ONCE_ROWS,
     OUT,
     OWN,
     OWN_JUMP,
@@ -99,7 +99,7 @@ def _find_straight(member: Member) -> list[str]:
         f"cmpult $m2, $m0, {member.straight_counts.stop}",
         "mul $m2, $m2, $m0",
         *(_wide_residual(member) if True in member.straight_ways else []),
-        *_once(member),
+        *_few(member),
         "shl $m2, $m2, 2",
         "setzi $m5, .Lroot_straight",
         "ld32 $m5, $m5, $m2, 0",
@@ -120,16 +120,27 @@ def _wide_residual(member: Member) -> list[str]:
     ]
 
 
-def _once(member: Member) -> list[str]:
-    """Takes the second half of the whole table ($m2) where no worker has more than one half row."""
+def _few(member: Member) -> list[str]:
+    """Takes a further part of the whole table ($m2) where workers have few half rows each: the next one for
+    the most of them.
+    """
     return [
         f"setzi $m5, {1 << 16:#x}",  # no rows of one panel
         "sub $m5, $m7, $m5",
-        f"cmpult $m5, $m5, {ONCE_ROWS + 1}",
-        f"mul $m5, $m5, {member.straight_counts.stop * len(member.straight_ways)}",
-        "cmpult $m1, $mzero, $m2",
+        f"cmpult $m1, $m5, {HALF_ROW_ROWS + 1}",
+        *(
+            line
+            for number in range(2, member.most_half_rows + 1)
+            for line in (
+                f"cmpult $m3, $m5, {number * HALF_ROW_ROWS + 1}",
+                "add $m1, $m1, $m3",
+            )
+        ),
+        f"mul $m1, $m1, {member.straight_counts.stop * len(member.straight_ways)}",
+        "cmpult $m5, $mzero, $m2",
         "mul $m5, $m5, $m1",
         "add $m2, $m2, $m5",
+        *([load_back("$m3", OWN)] if member.most_half_rows > 1 else []),
     ]
 
 
@@ -145,8 +156,11 @@ _LOADS_OF_STRAIGHT = [
 def _straight_table(member: Member) -> list[str]:
     """The code for each number of remote partials, 0 where nobody has asked for it."""
     lines = [".balign 4", ".Lroot_straight:"]
-    for once, wide in product((False, True), member.straight_ways):
-        names = [member.straight_name(count, wide=wide, once=once) for count in member.straight_counts]
+    limits = (0, *range(member.most_half_rows, 0, -1))
+    for half_rows, wide in product(limits, member.straight_ways):
+        names = [
+            member.straight_name(count, wide=wide, half_rows=half_rows) for count in member.straight_counts
+        ]
         lines += [".word 0", *(line for name in names for line in (f".weak {name}", f".word {name}"))]
     return lines
 

@@ -182,8 +182,8 @@ def _half_row(count: int) -> list[str]:
 
 _ADD = "f16v8acc $a0:3"
 _BEGIN = [
-    bundle(from_frame("$m7", COLUMNS), CLEAR_ACCUMULATORS[0]),
-    bundle("brneg $m7, .Lmerge_few_exit", CLEAR_ACCUMULATORS[1]),
+    bundle(from_frame("$m4", OWN_STATE), CLEAR_ACCUMULATORS[0]),
+    bundle("brneg $m4, .Lmerge_few_exit", CLEAR_ACCUMULATORS[1]),
 ]
 _SECOND_WORD = "f16v4mix $a2:3, $azeros, $azeros"
 _STORES = ("st64step $a0:1, $mzero, $m4+=, 1", "st64 $a2:3, $m4, $mzero, 0")
@@ -198,7 +198,6 @@ _END = [bundle(_STORES[0], _SECOND_WORD), _STORES[1], ".Lmerge_few_exit:", "exit
 def _first(count: int) -> tuple[Pair, ...]:
     """From the start to the sums of the first half row."""
     lines = [
-        from_frame("$m4", OWN_STATE),
         from_frame("$m2", STATES),
         from_frame("$m9", STATE_STEP),
         *_largest(count),
@@ -209,6 +208,7 @@ def _first(count: int) -> tuple[Pair, ...]:
         from_frame("$m3", OTHERS),
         from_frame("$m4", OUT),
         _common("$m6", PART_STEP),
+        from_frame("$m7", COLUMNS),
         "uput $TAS, $azero",
         *_half_row(count),
     ]

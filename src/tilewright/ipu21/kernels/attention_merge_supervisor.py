@@ -192,6 +192,7 @@ def _workers(own: bool) -> list[list[str]]:
                 "movnz %mine, %several, %none",
                 to_frame("%mine", 2 * pair * WORKER_WORDS + COLUMNS),
                 to_frame("%mine", (2 * pair + 1) * WORKER_WORDS + COLUMNS),
+                *(_mark(2 * pair * WORKER_WORDS + OWN_STATE) if own else []),
             ]
         )
     choice = [
@@ -250,6 +251,18 @@ _STRAIGHT = [
     "movnz $m9, %straight, %straight",
 ]
 """The code for the number of other parts, if it is linked and all panels are whole."""
+
+
+def _mark(word: int) -> list[str]:
+    """The sign of %mine onto a pair's pointer, which is the same in both frames."""
+    return [
+        "shr %sign, %mine, 31",
+        "shl %sign, %sign, 31",
+        load_back("%marked", word),
+        "or %marked, %marked, %sign",
+        to_frame("%marked", word),
+        to_frame("%marked", word + WORKER_WORDS),
+    ]
 
 
 def _spread(word: int, name: str, step: str, half: int = 0) -> list[str]:

@@ -16,7 +16,8 @@ HALVED_ROWS = 3
 
 OWN_STATE, STATES, OWN, OTHERS, OUT, COLUMNS, COMMON, STATE_STEP = range(8)
 WORKER_WORDS = 8
-"""Words of a worker's frame where rows are few; the first one also says where whole rows begin."""
+"""Words of a worker's frame where rows are few; the first one also says where whole rows begin. OWN_STATE and
+COLUMNS are negative without work."""
 (
     ROWS,
     PANELS,

@@ -160,8 +160,10 @@ def test_what_is_put_off_to_the_end_of_the_first_half_row_takes_no_slot(
             with monkeypatch.context() as patched:
                 patched.setattr(Straight, "deferred", ())
                 *others, first = straight_slots.__wrapped__(variant, count, wide)
-            # Result pointer and count of panels, and with an activation the step to the next partials.
-            loads = 0 if variant.bias and not activated else 2 + (activated and count > 1)
+            # Result pointer and count of panels, and with an activation that of rows, if there is room, and
+            # the step to the next partials.
+            room = variant.bias or variant.residual or count > 1
+            loads = 0 if variant.bias and not activated else 2 + (activated and room + (count > 1))
             assert slots == (*others, first - loads)
 
 

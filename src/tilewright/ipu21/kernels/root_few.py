@@ -18,10 +18,10 @@ from .reduce_source import TAKE_OUT
 from .root_frame import (
     ALONG,
     BACK_LOAD,
+    BEGIN,
     MORE,
     NONE,
     OUT_LOAD,
-    OWN,
     PLAIN,
     REMOTE,
     ROWS_LOAD,
@@ -31,10 +31,6 @@ from .root_frame import (
 from .root_worker import SECOND_WORD, VARIANTS, Variant, factor_lines, finish_pairs
 from .text import bundle, count_instructions, from_frame, lines_of, section
 
-_BEGIN = [
-    bundle(from_frame("$m0", OWN), "setzi $a4, 8"),
-    bundle("brneg $m0, .Lroot_exit", "uput $FP_CLR, $a4"),  # clear all accumulators
-]
 _ADD, _ADD_BIAS = "f16v8acc $a0:3", "f16v8acc $a4:7"
 _SUMS = [*TAKE_OUT[:2], SECOND_WORD.format(word="$a6:7")]
 _STORES = ("st64step $a4:5, $mzero, $m2+=, 1", "st64step $a6:7, $mzero, $m2+=, 3")
@@ -119,7 +115,7 @@ def _several(variant: Variant, count: int, wide: bool, half_rows: int) -> list[_
 @cache
 def _parts(variant: Variant, count: int, wide: bool, half_rows: int) -> tuple[_Part, ...]:
     parts = _one(variant, count, wide) if half_rows == 1 else _several(variant, count, wide, half_rows)
-    return ((_BEGIN, []), *parts, (["exitz $m15"], []))
+    return ((lines_of(BEGIN), []), *parts, (["exitz $m15"], []))
 
 
 def _source(variant: Variant, count: int, wide: bool, half_rows: int) -> str:

@@ -105,6 +105,11 @@ BACK_LOAD = from_frame("$m5", BACK)
 PANELS_LOAD = _half("$m7", SHARE, 1)
 ROWS_LOAD = _half("$m6", SHARE, 0)
 """Loads of a worker's start that need not come first."""
+BEGIN: tuple[Pair, ...] = (
+    (from_frame("$m0", OWN), "setzi $a4, 8"),
+    ("brneg $m0, .Lroot_exit", "uput $FP_CLR, $a4"),
+)
+"""Leaves a worker without work, and clears all accumulators."""
 
 
 def start_pairs(member: Member, without: Collection[str] = ()) -> list[Pair]:
@@ -114,8 +119,8 @@ def start_pairs(member: Member, without: Collection[str] = ()) -> list[Pair]:
     row, $m6 rows and $m7 panels after the first, $m8 bias, $m9 residual, but for those `without`.
     """
     loads = {
+        "$m6": ROWS_LOAD,
         "$m7": PANELS_LOAD,
-        "$m0": from_frame("$m0", OWN),
         "$m2": OUT_LOAD,
         "$m1": from_frame("$m1", REMOTE),
         "$m3": _half("$m3", PARTIALS, 0),
@@ -127,8 +132,7 @@ def start_pairs(member: Member, without: Collection[str] = ()) -> list[Pair]:
     if member.bias:
         loads["$m8"] = from_frame("$m8", MORE)
     return [
-        (ROWS_LOAD, "setzi $a4, 8"),
-        ("brneg $m6, .Lroot_exit", "uput $FP_CLR, $a4"),  # clear all accumulators
+        *BEGIN,
         *((load, "fnop") for register, load in loads.items() if register not in without),
     ]
 

@@ -27,6 +27,7 @@ from .root_frame import (
     OUT_LOAD,
     PANELS_LOAD,
     PLAIN,
+    ROWS_LOAD,
     WIDE,
     fill,
     jump_lines,
@@ -74,13 +75,17 @@ class Straight:
         """
         if self.variant.bias and not self.activated:
             return ()
-        return (OUT_LOAD, PANELS_LOAD, *(_BACK if self.activated else ()))
+        if not self.activated:
+            return (OUT_LOAD, PANELS_LOAD)
+        # At a shorter start the factors of the activation find no room.
+        rows = (ROWS_LOAD,) if self.variant.bias or self.variant.residual or self.count > 1 else ()
+        return (*rows, OUT_LOAD, PANELS_LOAD, *_BACK)
 
     @property
     def known(self) -> tuple[str, ...]:
         """Registers that the start does not load."""
         steps = ("$m4", "$m5") if self.count == 1 else ()
-        later = {OUT_LOAD: "$m2", PANELS_LOAD: "$m7", BACK_LOAD: "$m5"}
+        later = {ROWS_LOAD: "$m6", OUT_LOAD: "$m2", PANELS_LOAD: "$m7", BACK_LOAD: "$m5"}
         return ("$m3", *steps, *(later[line] for line in self.deferred if line in later))
 
 

@@ -295,8 +295,8 @@ def find_each(state: Integers, scratch: Integers) -> int:
 
 
 def run_each(state: Integers, scratch: Integers) -> int:
-    """Run every waiting worker to its exit, all code having been found; 1 if one could not be carried through,
-    2 if code is missing.
+    """Run every waiting worker, whose code is known, to its exit; 1 if one could not be carried through, 2 if
+    code is missing.
     """
     if state[at.WAITING] == 0:
         # Nor into what the supervisor issues meanwhile.

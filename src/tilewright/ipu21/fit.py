@@ -22,7 +22,7 @@ from .emit.memory_map import data_start
 from .emit.predict import slowed
 from .emit.runtime_image import Runtime, runtime_with
 from .kernels import attention_merge as merge
-from .kernels import root
+from .kernels import normalise, normalise_once, root
 from .kernels.copy_spans import SYMBOL as COPY_SPANS
 from .kernels.gemm_source import LISTED, SYMBOLS
 from .kernels.gemm_tables import straight_of as panel_of
@@ -189,7 +189,7 @@ def _placed(work: TileWork, prices: Prices, reserves: Sequence[int], numerics: N
 
 def _straight(call: Call) -> list[str]:
     """The straight code that a call asks for, as far as there is some: of a product the middle panel of its
-    busiest tile, of roots and merges what takes as many parts and rows as a tile gets.
+    busiest tile, of roots, merges and normalisations what takes as many parts and rows as a tile gets.
     """
     if call.kernel in (*SYMBOLS.values(), *LISTED.values()):
         repeating = call.active & (call.scalars["inner"] > 2)
@@ -198,6 +198,8 @@ def _straight(call: Call) -> list[str]:
     names = ("remote_count", "rows", "panels")
     if call.kernel == merge.OWN_SYMBOL:
         return _each(merge.straight_of, call, names[:2])
+    if call.kernel == normalise.SYMBOL:
+        return _each(normalise_once.straight_of, call, ("rows", "panels", "parts"))
     return (
         _each(partial(root.straight_of, call.kernel), call, names)
         if call.scalars.keys() >= set(names)

@@ -8,7 +8,7 @@ from guarded_runs import guarded
 from kernel_runs import DATA, call, halves, run, twice
 from numpy.typing import NDArray
 
-from tilewright.ipu21.kernels import KERNELS, l2_normalise, normalise, row_sums
+from tilewright.ipu21.kernels import KERNELS, l2_normalise, link_kernels, normalise, normalise_once, row_sums
 from tilewright.ipu21.machine.memory import REGION1_BASE
 
 pytestmark = pytest.mark.sim
@@ -44,10 +44,20 @@ class Case:
     """Operands of one call; the row sums are cut into `parts` shares at random."""
 
     def __init__(
-        self, symbol: str, rows: int, panels: int, parts: int, *, shift: int = 0, out: int = OUT, x: int = X
+        self,
+        symbol: str,
+        rows: int,
+        panels: int,
+        parts: int,
+        *,
+        shift: int = 0,
+        out: int = OUT,
+        x: int = X,
+        straight: bool = False,
     ) -> None:
         random = np.random.default_rng(100 * rows + panels)
         self.symbol = symbol
+        self.linked = normalise_once.straight_of(rows, panels, parts) if straight else []
         self.x = (
             random.standard_normal((panels, rows, 16)) * 2 + random.uniform(-9, 9, (1, rows, 1))
         ).astype(np.float16)
@@ -77,9 +87,23 @@ class Case:
 
     def check(self) -> None:
         out, expected = self.places["out"], self.expected
-        outcome = run(self.symbol, self.places | self.scalars, self.inputs, [(out, expected.nbytes)])
+        registers = KERNELS[self.symbol].contract.registers(**self.places, **self.scalars)
+        image = link_kernels([self.symbol, *self.linked], {})
+        outcome = call(image, self.symbol, registers, self.inputs, [(out, expected.nbytes)])
         np.testing.assert_array_equal(outcome.array(out, expected), expected)
-        assert outcome.cycles == KERNELS[self.symbol].cycles(**self.scalars)
+        assert outcome.cycles == self.cycles
+
+    @property
+    def cycles(self) -> int:
+        straight = {"straight": bool(self.linked)} if self.symbol == normalise.SYMBOL else {}
+        return int(KERNELS[self.symbol].cycles(**self.scalars, **straight))
+
+    def check_thoroughly(self) -> None:
+        """Nothing unwritten is read, and no races."""
+        image = link_kernels([self.symbol, *self.linked], {})
+        result = guarded(self.symbol, self.places | self.scalars, self.inputs, image)
+        found = result.read(self.places["out"], self.x.shape, np.float16)
+        np.testing.assert_array_equal(found, self.expected)
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
@@ -101,12 +125,53 @@ def test_no_work(symbol: str) -> None:
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_no_races_and_nothing_unwritten(symbol: str) -> None:
     for rows, panels, out in ((7, 1, OUT), (13, 3, X), (2, 2, X)):
-        case = Case(symbol, rows, panels, 5, out=out)
-        result = guarded(symbol, case.places | case.scalars, case.inputs)
-        np.testing.assert_array_equal(result.read(out, case.x.shape, np.float16), case.expected)
+        Case(symbol, rows, panels, 5, out=out).check_thoroughly()
     x = halves(1, 3, 7, 16)
     arguments = {"out": OUT, "x": X, "rows": 7, "panels": 3, "x_stride": 7 * 32}
     guarded(row_sums.SYMBOL, arguments, [(X, x)])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_code_for_rows_and_parts(rows: int) -> None:
+    """Exact cycles show that it is what runs."""
+    for parts in (1, 2, 3, 4, 7, 24, normalise_once.PARTS.stop - 1):
+        case = Case(normalise.SYMBOL, rows, 1, parts, straight=True)
+        case.check()
+        assert case.cycles < Case(normalise.SYMBOL, rows, 1, parts).cycles
+        for out, x in ((X, X), (REGION1_BASE, DATA + 0x8008)):
+            Case(normalise.SYMBOL, rows, 1, parts, out=out, x=x, straight=True).check()
+        Case(normalise.SYMBOL, rows, 1, parts, straight=True).check_thoroughly()
+        Case(normalise.SYMBOL, rows, 1, parts, out=X, straight=True).check_thoroughly()
+    case = Case(normalise.SYMBOL, rows, 1, 5, straight=True)
+    case.x[:, 0], case.sums[:, 0] = 3, (0, 0)
+    case.sums[0, 0] = (48, 144)
+    case.check()
+
+
+@pytest.mark.parametrize(
+    ("rows", "panels", "parts"), [(4, 1, 2), (3, 2, 2), (3, 1, 33), (0, 1, 2), (3, 0, 2)]
+)
+def test_code_for_rows_and_parts_is_left_alone(rows: int, panels: int, parts: int) -> None:
+    """By calls with more rows, panels or parts, and by those without work."""
+    assert normalise_once.straight_of(rows, panels, parts) == []
+    case = Case(normalise.SYMBOL, rows, panels, parts)
+    registers = KERNELS[case.symbol].contract.registers(**case.places, **case.scalars)
+    every = [normalise_once.once_name(r, p) for r in (1, 2, 3) for p in (1, 2, 31, 32)]
+    image = link_kernels([case.symbol, *every], {})
+    outcome = call(image, case.symbol, registers, case.inputs, [(case.places["out"], case.expected.nbytes)])
+    np.testing.assert_array_equal(outcome.array(case.places["out"], case.expected), case.expected)
+    assert outcome.cycles == case.cycles == normalise.cycles(rows, panels, parts)
+
+
+def test_code_for_rows_and_parts_does_not_depend_on_the_call_before() -> None:
+    cases = [Case(normalise.SYMBOL, 2, 1, 9, straight=True, shift=shift) for shift in (0, 0x4000)]
+    cases[1].x += np.float16(1)
+    image = twice(normalise.SYMBOL, [case.places | case.scalars for case in cases], cases[0].linked)
+    inputs = [item for case in cases for item in case.inputs]
+    outputs = [(case.places["out"], case.x.nbytes) for case in cases]
+    outcome = call(image, "driver", {}, inputs, [*outputs, (0x585E0, 0x100)])
+    for case in cases:
+        np.testing.assert_array_equal(outcome.array(case.places["out"], case.x), case.expected)
 
 
 def test_layer_norm_against_double() -> None:
@@ -146,7 +211,7 @@ def test_a_call_does_not_depend_on_the_one_before(symbol: str) -> None:
     image = twice(symbol, [case.places | case.scalars for case in cases])
     inputs = [item for case in cases for item in case.inputs]
     outputs = [(case.places["out"], case.x.nbytes) for case in cases]
-    outcome = call(image, "driver", {}, inputs, [*outputs, (0x58600, 0xE0)])
+    outcome = call(image, "driver", {}, inputs, [*outputs, (0x585E0, 0x100)])
     for case in cases:
         np.testing.assert_array_equal(outcome.array(case.places["out"], case.x), case.expected)
 

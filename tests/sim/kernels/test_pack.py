@@ -71,3 +71,14 @@ def test_bundles() -> None:
         (chain[1], "fnop"),
         ("setzi $m5, 1", chain[2]),
     ]
+
+
+def test_branches_stay_in_front_of_accesses() -> None:
+    leave, load, store = "brneg $m8, .Lexit", "ld64 $a0:1, $m2, $mzero, 0", "st64 $a2:3, $m8, $mzero, 0"
+    assert pack([leave, load, "f16v4add $a2:3, $a4:5, $a6:7", store]) == [
+        (leave, "f16v4add $a2:3, $a4:5, $a6:7"),
+        (load, "fnop"),
+        (store, "fnop"),
+    ]
+    asked = "ld32 $m8, $mvertex_base, $mzero, 0"
+    assert [main for main, _ in pack([asked, leave, store, load])] == [asked, leave, store, load]

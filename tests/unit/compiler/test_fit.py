@@ -148,6 +148,21 @@ def test_products_of_two_inner_groups_ask_for_no_straight_panel() -> None:
     assert fit._straight(call) == []
 
 
+def test_normalisations_ask_for_code_for_their_rows_and_parts() -> None:
+    call = SimpleNamespace(
+        kernel="normalise_f16",
+        active=np.array([True, True, True, True, False, True]),
+        scalars={
+            "rows": np.array([3, 2, 3, 4, 1, 2]),
+            "panels": np.array([1, 1, 1, 1, 1, 2]),
+            "parts": np.array([24, 24, 24, 24, 24, 24]),
+        },
+    )
+    assert fit._straight(call) == ["normalise_f16_of_24_once_2", "normalise_f16_of_24_once_3"]
+    call.scalars["parts"] = np.full(6, 33)
+    assert fit._straight(call) == []
+
+
 def test_roots_ask_for_code_for_their_numbers_of_partials() -> None:
     call = SimpleNamespace(
         kernel="root_f16_bias",

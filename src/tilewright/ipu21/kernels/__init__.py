@@ -22,6 +22,7 @@ from . import (
     half_sums,
     l2_normalise,
     normalise,
+    normalise_once,
     permute,
     reduce,
     root,
@@ -79,9 +80,10 @@ STRAIGHT = {
     **root_few.few_sources(),
     **attention_merge_straight.straight_sources(),
     **attention_merge_few.few_sources(),
+    **normalise_once.once_sources(),
 }
 """Code without a loop over what a program has a fixed number of, linked only if it is asked for: middle
-panels of the float16 matrix kernels, half rows of the float16 roots, and rows that are merged.
+panels of the float16 matrix kernels, half rows of the float16 roots, and rows that are merged or normalised.
 """
 
 _ROUTINES: dict[str, Callable[[], str]] = {

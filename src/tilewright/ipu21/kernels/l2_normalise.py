@@ -15,7 +15,6 @@ from ..machine.timing import MULTI_SLOT, WORKER_SLOTS
 from .halves import Halves
 from .kernel import Kernel, Operand
 from .normalise import (
-    EPSILON,
     IDLE,
     NEXT_SUMS,
     begin,
@@ -25,6 +24,7 @@ from .normalise import (
     single,
     supervisor,
 )
+from .normalise_frame import EPSILON
 from .scale import FIRST, LAST_PANEL, PANEL, SPLIT, load, scaled
 from .supervisor import call_cycles
 from .text import bundle, from_frame, section, worker

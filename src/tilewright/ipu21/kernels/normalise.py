@@ -4,10 +4,12 @@ Worker w takes the rows w, w + 6, ...; up to `FEW` rows are shared by pairs of w
 each, and a single row's panels by all pairs. A worker adds the parts' sums and sums of squares in float32,
 has mean and variance in float32, and handles the row in half precision: x minus the mean rounded to a half,
 times 1 / sqrt (a half) plus the rest of the mean's share (`f16v4mix`, float32 inside), times gamma, plus
-beta. So a mean far from zero costs no accuracy.
+beta. So a mean far from zero costs no accuracy. Where rounding makes a variance negative, its magnitude is
+as small.
 
 The store of a word is one word late. `f16v4mix` delivers one word late, so gamma and beta follow one word
-behind x. Every worker has a frame of its own.
+behind x. Every worker has a frame of its own. What has at most one half row for each worker may have code for
+its rows and parts, see `normalise_once`.
 
 Worker registers:
     $m0, $m1 row of x and of the result    $m2 row's sums    $m3 rows after this one    $m4 panels - 1
@@ -30,19 +32,29 @@ from .grid import PANELS, ROWS, third
 from .halves import Halves, to_halves, to_singles
 from .kernel import Contract, Kernel, Operand, Scalar
 from .launch import SIXTH
+from .normalise_frame import (
+    AFFINE,
+    ALONG,
+    EPSILON,
+    FEW,
+    INVERSE,
+    LAST,
+    LOAD_INVERSE,
+    MERGED,
+    MINUS_INVERSE,
+    ONES,
+    OUT,
+    SUMS,
+    WORDS,
+    X,
+)
+from .normalise_once import PARTS, once_lines, once_slots, once_table
 from .supervisor import call_cycles, launch, to_frame, to_frames
 from .text import bundle, from_frame, section, worker
 
 SYMBOL = "normalise_f16"
 
-OUT, X, SUMS, AFFINE, INVERSE, EPSILON, MERGED, ALONG, LAST = range(9)
-"""Words of a worker's frame. MERGED: parts, rows above them; 0 without work. ALONG: panels - 1, words from
-one panel's last to the next one's first above them. LAST: rows after the first, or, of a shared row, words
-from a panel's last of gamma to the next one's first."""
-WORDS = 9
 FRAME_BYTES = 4 * 6 * WORDS
-FEW = 3
-"""Rows that pairs of workers share."""
 
 
 def _low(register: str, word: int) -> str:
@@ -68,14 +80,14 @@ def begin(exit_label: str) -> list[str]:
     ]
 
 
-def merge(aux: str = "fnop") -> list[str]:
+def merge() -> list[str]:
     """Adds a row's sums at $m2 over the parts; the last one remains in $a0:1. Leaves the parts in $m5 and the
-    rows in $m6. `aux` goes along.
+    rows in $m6.
     """
     return [
         bundle(_low("$m5", MERGED), "or64 $a0:1, $azeros, $azeros"),
         bundle(_high("$m6", MERGED), "or64 $a2:3, $azeros, $azeros"),
-        bundle("rpt $m5, 0", aux),
+        bundle("rpt $m5, 0"),
         *_MERGE_PART,
     ]
 
@@ -85,15 +97,13 @@ _MERGE_PART = [bundle("ld64step $a0:1, $mzero, $m2+=, $m6", "f32v2add $a2:3, $a2
 NEXT_SUMS = ("mul $m5, $m5, $m6", "shl $m5, $m5, 3", "sub $m2, $m2, $m5", "add $m2, $m2, 48")
 """From the end of a row's sums to those of the worker's next row."""
 
-_ONES = ("setzi $a6, 0x03c00", "or $a6, $a6, 0x3c000000", "or $a7, $a6, $azero")
-_NEGATED = "f32sub $a4, $azero, $a5"
 _BEGIN = begin(".Lnormalise_exit")
-_START = [*map(bundle, _BEGIN[: len(_ONES)], _ONES), *_BEGIN[len(_ONES) :]]
+_START = [*map(bundle, _BEGIN[: len(ONES)], ONES), *_BEGIN[len(ONES) :]]
 _FEW_START = [
-    bundle(_low("$m5", MERGED), _ONES[0]),
-    bundle("brz $m5, .Lnormalise_exit", _ONES[1]),
-    bundle(from_frame("$a5", INVERSE), _ONES[2]),
-    bundle(from_frame("$m2", SUMS), _NEGATED),
+    bundle(_low("$m5", MERGED), ONES[0]),
+    bundle("brz $m5, .Lnormalise_exit", ONES[1]),
+    bundle(LOAD_INVERSE, ONES[2]),
+    bundle(from_frame("$m2", SUMS)),
     bundle(_high("$m6", MERGED), "or64 $a0:1, $azeros, $azeros"),
     bundle("rpt $m5, 0", "or64 $a2:3, $azeros, $azeros"),
     *_MERGE_PART,
@@ -105,33 +115,32 @@ def _statistics(mains: list[str], step: str) -> list[str]:
     $a4, and $TAS; then the first words of x.
 
     Args:
-        mains: twelve instructions that go along; the third loads epsilon to $a5.
+        mains: eleven instructions that go along; the third loads epsilon to $a5.
         step: words from the row's second word to its third.
     """
     work = [
         "f32v2add $a2:3, $a2:3, $a0:1",
         "f32v2mul $a2:3, $a4:5, $a2:3",  # minus the mean, mean square
-        "f32mul $a4, $a2, $a2",
-        "f32sub $a3, $a3, $a4",
-        "f32max $a3, $a3, $azero",
-        "f32add $a3, $a3, $a5",
         "f32tof16 $a4, $a2",  # minus the mean as a half
-        "f16tof32 $a5, $a4",
-        "f32sub $a5, $a2, $a5",  # and the rest of it
-        "f32oorx $a2, $a3",
-        "f32mul $a3, $a5, $a2",
-        "f32v2tof16 $a2, $a2:3",
-        "uput $TAS, $a2",
+        "f32mul $a1, $a2, $a2",
+        "f16tof32 $a0, $a4",
+        "f32v2sub $a2:3, $a2:3, $a0:1",  # the rest of it, variance
+        "f32absadd $a3, $a3, $a5",
+        "f32oorx $a0, $a3",
+        "f32mul $a1, $a2, $a0",
+        "f32v2tof16 $a0, $a0:1",
+        "uput $TAS, $a0",
         "f16v4add $a0:1, $a4:BL, $a0:1",
         "f16v4mix $azeros, $a0:1, $a6:7",
     ]
-    loads = [*mains, "ld64step $a0:1, $mzero, $m7+=, 1", "nop", f"ld64step $a0:1, $mzero, $m7+=, {step}"]
+    first, second = "ld64step $a0:1, $mzero, $m7+=, 1", f"ld64step $a0:1, $mzero, $m7+=, {step}"
+    loads = [*mains[:10], first, mains[10], second]
     return [bundle(*pair) for pair in zip(loads, work, strict=True)]
 
 
 _ROW_STATISTICS = [
-    bundle(from_frame("$a5", INVERSE)),
-    *merge(_NEGATED),
+    bundle(LOAD_INVERSE),
+    *merge(),
     *_statistics(
         [
             *NEXT_SUMS[:2],
@@ -143,7 +152,6 @@ _ROW_STATISTICS = [
             "mov $m8, $m1",
             "add $m0, $m0, 192",
             "add $m1, $m1, 192",
-            "nop",
         ],
         "1",
     ),
@@ -158,7 +166,7 @@ _FEW_STATISTICS = _statistics(
         _low("$m4", ALONG),
         _high("$m9", ALONG),
         from_frame("$m11", LAST),
-        *["nop"] * 4,
+        *["nop"] * 3,
     ],
     "$m9",
 )
@@ -279,6 +287,10 @@ def supervisor(label: str, few_label: str | None = None) -> tuple[str, ...]:
     return (
         f"add $m11, $m11, -{FRAME_BYTES}",
         *to_frames("$m8", INVERSE, WORDS),
+        "setzi $m0, 1",
+        "shl $m0, $m0, 31",
+        "xor $m8, $m8, $m0",
+        *to_frames("$m8", MINUS_INVERSE, WORDS),
         *to_frames("$m9", EPSILON, WORDS),
         "shr $m0, $m6, 16",
         "shl $m6, $m6, 16",
@@ -299,7 +311,7 @@ def supervisor(label: str, few_label: str | None = None) -> tuple[str, ...]:
         *_along(AFFINE, "$m5", ("$m2", "$m3")),
         *_counts(),
         f"setzi $m9, {label}",
-        *([f"setzi $m3, {few_label}", "movnz $m9, $m1, $m3"] if few_label else []),
+        *([f"setzi $m3, {few_label}", "movnz $m9, $m1, $m3", *once_lines()] if few_label else []),
         *launch(FRAME_BYTES, WORDS),
     )
 
@@ -312,16 +324,23 @@ def _supervisor() -> tuple[str, ...]:
 def _source() -> str:
     lines = [*_START, ".Lnormalise_row:", *_ROW, ".Lnormalise_exit:", "exitz $m15"]
     few = worker(".Lnormalise_few", [*_FEW, "exitz $m15"])
-    return section(SYMBOL, [*_supervisor(), *worker(".Lnormalise", lines), *few])
+    return section(SYMBOL, [*_supervisor(), *worker(".Lnormalise", lines), *few, *once_table()])
 
 
-def cycles(rows: Any, panels: Any, parts: Any, **_: Any) -> Any:
-    """Cycles of a call (exact on the simulator); integers or arrays."""
+def cycles(rows: Any, panels: Any, parts: Any, straight: bool = True, **_: Any) -> Any:
+    """Cycles of a call (exact on the simulator); integers or arrays.
+
+    Args:
+        straight: the program has the code for its numbers of rows and parts, if there is some.
+    """
     rows, panels, parts = (np.asarray(value, dtype=np.int64) for value in (rows, panels, parts))
     wait = MULTI_SLOT["f32oorx"] - 1
     row = len(_ROW) + wait + len(_PANEL) * (panels - 2) + parts - 1
     few_panels = np.where(rows == 1, ceil_div(panels, 3), panels)
     few_slots = len(_FEW) + 1 + wait + len(_FEW_PANEL) * (few_panels - 2) + parts - 1
+    if straight:
+        is_once = (panels == 1) & (parts < PARTS.stop)
+        few_slots = np.where(is_once, once_slots()[np.minimum(parts, PARTS.stop - 1)], few_slots)
     few = rows <= FEW
     slots = np.where(few, few_slots, len(_START) + 1 + ceil_div(rows, WORKER_SLOTS) * row)
     base = call_cycles(_supervisor())
@@ -349,7 +368,7 @@ def reference(x: Halves, sums: NDArray[np.float32], affine: Halves, inverse: int
     """x [panels, rows, 16], sums [parts, rows, 2], affine [panels, 2, 16], bits of two float32."""
     scaled = merged(sums) * single(inverse)
     mean = scaled[:, 0]
-    variance = np.maximum(scaled[:, 1] - mean * mean, np.float32(0)) + single(epsilon)
+    variance = np.abs(scaled[:, 1] - mean * mean) + single(epsilon)
     factor = (1 / np.sqrt(variance.astype(np.float64))).astype(np.float32)
     coarse = to_halves(-mean)
     rest = to_halves((-mean - coarse.astype(np.float32)) * factor).astype(np.float64)[None, :, None]

@@ -19,7 +19,9 @@ _ACCUMULATORS = re.compile(r"acc |mac |gina |mix |FP_CLR")
 
 
 class _Instruction:
-    """What one line reads and writes: registers, accumulators, $TAS, and places of memory by their text."""
+    """What one line reads and writes: registers, accumulators, $TAS, and places of memory by their text; a
+    branch leaves the code.
+    """
 
     def __init__(self, line: str) -> None:
         self.line = line
@@ -27,7 +29,9 @@ class _Instruction:
         mnemonic, _, rest = line.partition(" ")
         first, _, others = rest.partition(", ")
         stores = mnemonic.startswith("st")
-        keeps = stores or mnemonic in ("f16v8acc", "f32v2mac", "uput")
+        self.leaves = mnemonic.startswith("br")
+        self.is_access = stores or mnemonic.startswith("ld")
+        keeps = stores or self.leaves or mnemonic in ("f16v8acc", "f32v2mac", "uput")
         self.reads = _registers(rest if keeps else others)
         self.writes = set() if keeps else _registers(first)
         self.writes |= set(_STEPPED.findall(rest))
@@ -37,10 +41,8 @@ class _Instruction:
             self.reads.add("$TAS")
         if first == "$TAS":
             self.writes.add("$TAS")
-        if stores:
-            self.writes.add(others)
-        elif mnemonic.startswith("ld"):
-            self.reads.add(others)
+        if self.is_access:
+            (self.writes if stores else self.reads).add(others)
 
 
 def _registers(text: str) -> set[str]:
@@ -53,7 +55,9 @@ def _registers(text: str) -> set[str]:
 def pack(lines: Sequence[str]) -> list[Pair]:
     """The lines in few bundles, in an order that keeps their meaning; first what most others wait for.
 
-    For straight code. Stores and loads of the same place must be written with the same operands.
+    For straight code, which branches may leave for an end that nothing matters to. No access moves in front
+    of such a branch, and no store must precede one. Stores and loads of the same place must be written with
+    the same operands.
     """
     work = [_Instruction(line) for line in lines]
     before = _waits(work)
@@ -85,7 +89,8 @@ def _waits(work: Sequence[_Instruction]) -> list[dict[int, int]]:
     for later, instruction in enumerate(work):
         waits = {}
         for earlier, other in enumerate(work[:later]):
-            if other.writes & (instruction.reads | instruction.writes):
+            left = other.leaves and (instruction.is_access or instruction.leaves)
+            if left or other.writes & (instruction.reads | instruction.writes):
                 waits[earlier] = 1
             elif other.reads & instruction.writes:
                 waits[earlier] = 0

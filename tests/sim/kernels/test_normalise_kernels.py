@@ -126,9 +126,11 @@ def test_no_work(symbol: str) -> None:
 def test_no_races_and_nothing_unwritten(symbol: str) -> None:
     for rows, panels, out in ((7, 1, OUT), (13, 3, X), (2, 2, X)):
         Case(symbol, rows, panels, 5, out=out).check_thoroughly()
-    x = halves(1, 3, 7, 16)
-    arguments = {"out": OUT, "x": X, "rows": 7, "panels": 3, "x_stride": 7 * 32}
-    guarded(row_sums.SYMBOL, arguments, [(X, x)])
+    for rows, panels in ((7, 3), (1, 1), (2, 1), (3, 1)):
+        x = halves(1, panels, rows, 16)
+        arguments = {"out": OUT, "x": X, "rows": rows, "panels": panels, "x_stride": rows * 32}
+        found = guarded(row_sums.SYMBOL, arguments, [(X, x)]).read(OUT, (rows, 2), np.float32)
+        np.testing.assert_array_equal(found, row_sums.reference(x))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])

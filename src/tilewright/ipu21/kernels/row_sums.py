@@ -1,7 +1,8 @@
 """`row_sums_f16`: sum and sum of squares of each row in float32.
 
 Workers 2 i and 2 i + 1 take the rows i, i + 3, ..., the last one first: the one adds elements, the other one
-squares, each in two lanes of products of pairs (`f16v4cmac`). Every worker has a frame of its own.
+squares, each in two lanes of products of pairs (`f16v4cmac`). Every worker has a frame of its own. Of one
+panel and up to three rows each worker has at most one row, and asks for nothing else of its share.
 
 Worker registers:
     $m2 result    $m3 byte of the result behind it    $m4 panels    $m7 word of x
@@ -23,7 +24,7 @@ from .grid import PANELS, ROWS, third
 from .halves import Halves
 from .kernel import Contract, Kernel, Operand, Scalar
 from .supervisor import call_cycles, launch, to_frame
-from .text import CLEAR_ACCUMULATORS, bundle, from_frame, routine, section, worker
+from .text import CLEAR_ACCUMULATORS, bundle, count_instructions, from_frame, routine, section, worker
 
 SYMBOL = "row_sums_f16"
 
@@ -59,6 +60,31 @@ def _row(label: str, factors: str) -> list[str]:
     ]
 
 
+_ONCE_BEGIN = [
+    bundle(from_frame("$m10", _ENTRY), CLEAR_ACCUMULATORS[0]),
+    bundle(from_frame("$m7", _X), CLEAR_ACCUMULATORS[1]),
+    bundle("br $m10", "f16v2exp $a6, $azero"),  # one
+]
+
+
+def _once(label: str, factors: str, before: str) -> list[str]:
+    """One sum over the only row's 16 columns; `factors` as for `_row`, `before` what they still need."""
+    add = f"f16v4cmac {factors}, $a0:1"
+    return [
+        f"{label}:",
+        *(bundle("ld64step $a0:1, $mzero, $m7+=, 1", work) for work in (before, add, add, add)),
+        bundle(from_frame("$m2", _OUT), add),
+        bundle("nop", "f32v2gina $a2:3, $azeros, 0"),
+        bundle("nop", "f32add $a2, $a2, $a3"),
+        "st32 $a2, $m2, $mzero, 0",
+        "exitz $m15",
+    ]
+
+
+_ONCE_ROWS = 3
+_ONCE_SUMS = _once(".Lrow_sums_once_row", "$a6:7", "f16v2exp $a7, $azero")
+_ONCE_SQUARES = _once(".Lrow_sums_once_squares", "$a0:1", "fnop")
+
 _PANEL_SLOTS = 4
 _SUMS = _row(".Lrow_sums_row", "$a6:7")
 _SQUARES = _row(".Lrow_sums_squares", "$a0:1")
@@ -80,6 +106,13 @@ def _supervisor() -> tuple[str, ...]:
     shared = {_PANELS: "$m0", _JUMP: "$m5", _BACK: "$m1"}
     for frame in range(0, 6 * _WORDS, _WORDS):
         lines += [to_frame(register, frame + word) for word, register in shared.items()]
+    # One row at most for each worker, and one panel.
+    lines += [
+        "cmpeq $m0, $m0, 1",
+        "add $m1, $m4, -1",
+        f"cmpult $m1, $m1, {_ONCE_ROWS}",
+        "and $m0, $m0, $m1",
+    ]
     for index in range(6):
         frame, pair, square = index * _WORDS, index // 2, index % 2
         lines += [
@@ -95,16 +128,21 @@ def _supervisor() -> tuple[str, ...]:
             to_frame("$m7", frame + _OUT),
             "cmpslt $m7, $m6, 0",
             f"setzi $m9, {(_SUMS, _SQUARES)[square][0][:-1]}",
+            f"setzi $m5, {(_ONCE_SUMS, _ONCE_SQUARES)[square][0][:-1]}",
+            "movnz $m9, $m0, $m5",
             "movnz $m9, $m7, $m8",
             to_frame("$m9", frame + _ENTRY),
         ]
-    return (*lines, "setzi $m9, .Lrow_sums", *launch(_FRAME_BYTES, _WORDS))
+    lines += ["setzi $m9, .Lrow_sums", "setzi $m5, .Lrow_sums_once", "movnz $m9, $m0, $m5"]
+    return (*lines, *launch(_FRAME_BYTES, _WORDS))
 
 
 def _source() -> str:
     ends = [".Lrow_sums_exit:", "exitz $m15"]
     lines = worker(".Lrow_sums", [*_BEGIN, *_SUMS, *ends])
-    return section(SYMBOL, [*_supervisor(), *lines, *routine([*_SQUARES, "exitz $m15"])])
+    squares = routine([*_SQUARES, "exitz $m15"])
+    once = worker(".Lrow_sums_once", [*_ONCE_BEGIN, *_ONCE_SUMS, *_ONCE_SQUARES])
+    return section(SYMBOL, [*_supervisor(), *lines, *squares, *once])
 
 
 def cycles(rows: Any, panels: Any, x_stride: Any = 0) -> Any:
@@ -112,6 +150,8 @@ def cycles(rows: Any, panels: Any, x_stride: Any = 0) -> Any:
     rows, panels = np.asarray(rows, dtype=np.int64), np.asarray(panels, dtype=np.int64)
     row = len(_SUMS) - 1 + _PANEL_SLOTS * (panels - 1)
     slots = len(_BEGIN) + 1 + ceil_div(rows, 3) * row
+    is_once = (rows > 0) & (rows <= _ONCE_ROWS) & (panels == 1)
+    slots = np.where(is_once, len(_ONCE_BEGIN) + count_instructions(_ONCE_SUMS), slots)
     return call_cycles(_supervisor()) + WORKER_SLOTS * slots
 
 

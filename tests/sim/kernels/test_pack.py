@@ -64,6 +64,9 @@ def test_bundles() -> None:
     assert pack([]) == []
     assert pack([add, load]) == [(load, add)]
     assert pack([load, add]) == [(load, "fnop"), ("nop", add)]
+    # A store only reads what it stores.
+    store = "st64 $a2:3, $m0, $mzero, 1"
+    assert pack([store, add]) == [(store, add)]
     # What others wait for comes first.
     chain = ["ld32 $m2, $m0, $mzero, 1", "ld32 $a0, $m2, $mzero, 0", "f32oox $a0, $a0"]
     assert pack(["setzi $m5, 1", *chain]) == [

@@ -85,3 +85,14 @@ def test_branches_stay_in_front_of_accesses() -> None:
     ]
     asked = "ld32 $m8, $mvertex_base, $mzero, 0"
     assert [main for main, _ in pack([asked, leave, store, load])] == [asked, leave, store, load]
+
+
+def test_what_others_wait_for_overtakes_no_branch_but_in_registers() -> None:
+    leave, other = "brneg $m8, .Lexit", "brneg $m9, .Lexit"
+    load, *sums = "ld32 $m1, $m0, $mzero, 1", "add $m2, $m1, $m0", "add $m3, $m2, $m0"
+    assert [main for main, _ in pack([leave, load, *sums])] == [leave, load, *sums]
+    # The second branch reads what is written for others that wait.
+    changes = ["add $m9, $m9, $m0", "add $m4, $m9, $m0", "add $m5, $m4, $m0"]
+    assert [main for main, _ in pack([leave, other, *changes])] == [leave, other, *changes]
+    reads = ["add $m1, $m8, $m0", *sums]
+    assert [main for main, _ in pack([leave, *reads])] == [*reads[:2], leave, reads[2]]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 import tilewright as tw
 from support.judging import judge_whole
 from tilewright.errors import UnsupportedError
-from tilewright.ipu21.plan import attention
-from tilewright.ipu21.plan.attention import Grid
+from tilewright.ipu21.plan import attention, attention_choice
+from tilewright.ipu21.plan.attention_grid import Grid
 from tilewright.ipu21.plan.attention_work import Problem, Sources
 from tilewright.ipu21.plan.head_line import judge_line, line_of
 from tilewright.ipu21.plan.price import Price
@@ -71,7 +71,7 @@ def test_attention_whose_result_is_cut_by_columns_too(
 
     def choose(problem: Problem, sources: Sources, tiles: int, price: Price) -> Any:
         grid = Grid(problem, heads, 2, key_parts, Turns(2, 2), shares_keys, across=across)
-        judged = attention.judge(grid, sources)
+        judged = attention_choice.judge(grid, sources)
         assert grid.tiles == tiles and grid.describe().endswith(f"merged in {across} parts of the columns")
         return (judged,)
 

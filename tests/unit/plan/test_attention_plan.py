@@ -12,11 +12,11 @@ import pytest
 import tilewright as tw
 from tilewright.arithmetic import ceil_div
 from tilewright.compiler.pipeline import plan_only
-from tilewright.ipu21.plan import attention, cost
-from tilewright.ipu21.plan.attention import Grid
+from tilewright.ipu21.plan import attention_choice, cost
+from tilewright.ipu21.plan.attention_grid import Grid
 from tilewright.ipu21.plan.attention_work import Problem, Sources
 from tilewright.ipu21.plan.layout import Source, spread
-from tilewright.ipu21.plan.movement import Load
+from tilewright.ipu21.plan.movement import Load, load_of
 from tilewright.ipu21.plan.price import FREE
 from tilewright.ipu21.plan.steps import Compute, Exchange, Plan, Retile
 from tilewright.ipu21.plan.turns import Turns
@@ -51,7 +51,7 @@ def test_half_panels_of_padding_are_not_merged(columns: int, spare: int) -> None
         grid = Grid(replace(problem, heads=heads), 1, 1, 4, Turns(1, 1))
         halves = 2 * ceil_div(columns, 16) - spare
         wanted = cost.kernel(kernel, rows=16, halves=halves, **parts)
-        assert attention._compute(grid)["merge"] == heads * wanted
+        assert attention_choice._compute(grid)["merge"] == heads * wanted
 
 
 @pytest.mark.parametrize("query_parts", [2, 3])
@@ -60,7 +60,9 @@ def test_neighbours_hear_what_they_share_in_half_the_time(query_parts: int, key_
     grid = grid_of(12, 96, query_parts=query_parts, key_parts=key_parts, heads=2)
     queries = 2 * (12 // query_parts) * 32 // 2
     keys = 2 * (96 // key_parts) * (32 + 48) // 2
-    less = attention._closed_form(grid, FREE) - attention._closed_form(replace(grid, shares_keys=True), FREE)
+    less = attention_choice._closed_form(grid, FREE) - attention_choice._closed_form(
+        replace(grid, shares_keys=True), FREE
+    )
     # An odd number of neighbours leaves one whose partner needs something else.
     saved = (keys / 2 if query_parts == 2 else 0) - (queries / 2 if key_parts == 2 else 0)
     assert less == pytest.approx(cost.SCHEDULE_LENGTH * saved)
@@ -68,7 +70,7 @@ def test_neighbours_hear_what_they_share_in_half_the_time(query_parts: int, key_
 
 def words_received(grid: Grid, sources: Sources) -> list[list[int]]:
     """Words that each tile of a grid takes of queries, keys and values."""
-    moves = attention._receive_traffic(grid, sources)
+    moves = attention_choice._receive_traffic(grid, sources)
     owners = [np.repeat(move.fragments["words"], move.fragments["count"]) for move in moves]
     return [
         np.bincount(move.tiles, words, grid.tiles).astype(int).tolist()
@@ -98,7 +100,7 @@ def test_what_lies_where_it_is_needed_takes_no_time() -> None:
     assert words_received(grid, nothing) == [[32 * 16] * 2, [32 * 24] * 2]
     keys, values = (Source(layout, 0, layout.column.extent) for layout in (grid.key(), grid.value()))
     assert words_received(grid, Sources(None, keys, values)) == []
-    assert attention.judge(grid, Sources(None, keys, values)).cycles["receive"] == 0
+    assert attention_choice.judge(grid, Sources(None, keys, values)).cycles["receive"] == 0
 
 
 LONE = grid_of(256, 144, query_parts=1, key_parts=5)
@@ -118,7 +120,7 @@ def test_the_lone_tile_has_half_of_the_queries_and_the_fewest_keys() -> None:
     everything = 256 * 32 // 2
     assert [queries[tile] for tile in lone] == [everything // 2] * 2
     assert np.delete(queries, lone).tolist() == [everything] * 8
-    assert attention.load_of(attention._receive_traffic(grid, NOTHING), 10).copied == 128 * 4
+    assert load_of(attention_choice._receive_traffic(grid, NOTHING), 10).copied == 128 * 4
 
 
 SUMMED = Grid(Problem(1, 2, 256, 256, 24, 24), 2, 1, 4, Turns(1, 1))
@@ -148,35 +150,35 @@ def test_exponentials_are_summed_by_the_product_where_that_is_possible_and_faste
     problem: dict[str, Any], grid: dict[str, Any], summed: bool
 ) -> None:
     changed = replace(SUMMED, problem=replace(SUMMED.problem, **problem), **grid)
-    assert attention.summed_by_product(changed) == summed
-    cycles = attention.judge(changed, NOTHING).cycles
+    assert attention_choice.summed_by_product(changed) == summed
+    cycles = attention_choice.judge(changed, NOTHING).cycles
     assert ("sums" in cycles) == ("ones" in cycles) == summed
     if not summed and changed.key_parts > 1 and problem:
-        plain = attention._key_block(changed, changed.key_rows().largest() // 16, False)
+        plain = attention_choice._key_block(changed, changed.key_rows().largest() // 16, False)
         assert cycles["softmax"] == plain["softmax"]
 
 
 def test_copies_of_the_lone_tile_count_as_far_as_they_make_it_later() -> None:
     grid = replace(LONE, lone_half=True)
-    assert not attention.summed_by_product(grid)
-    most, least = (sum(attention._key_block(grid, blocks, False).values()) for blocks in (2, 1))
-    assert attention._late(grid, most - least) == 0
-    assert attention._late(grid, most - least + 100) == 100
+    assert not attention_choice.summed_by_product(grid)
+    most, least = (sum(attention_choice._key_block(grid, blocks, False).values()) for blocks in (2, 1))
+    assert attention_choice._late(grid, most - least) == 0
+    assert attention_choice._late(grid, most - least + 100) == 100
     # As many keys everywhere: no time to make up.
-    assert attention._late(replace(grid, problem=replace(grid.problem, keys=160)), 100) == 100
-    judged = attention.judge(grid, NOTHING)
+    assert attention_choice._late(replace(grid, problem=replace(grid.problem, keys=160)), 100) == 100
+    judged = attention_choice.judge(grid, NOTHING)
     assert judged.cycles["own"] == 0 < judged.cycles["receive"]
     even = replace(grid, problem=replace(grid.problem, keys=160))
     copies = cost.copies(Load(0, 0, 2, 128 * 4))
-    assert attention.judge(even, NOTHING).cycles["own"] == copies
+    assert attention_choice.judge(even, NOTHING).cycles["own"] == copies
     # What is stored evenly is copied only where there is time for it.
-    assert attention.judge(LONE, NOTHING).cycles["own"] == 0
-    assert "own" not in attention.judge(replace(even, lone_half=False), NOTHING).cycles
+    assert attention_choice.judge(LONE, NOTHING).cycles["own"] == 0
+    assert "own" not in attention_choice.judge(replace(even, lone_half=False), NOTHING).cycles
 
 
 def test_lone_tiles_do_not_hear_themselves() -> None:
     """A sender that hears itself beside a single pair would keep that from hearing two words at a time."""
-    queries, *_ = attention._receive_traffic(LONE, NOTHING)
+    queries, *_ = attention_choice._receive_traffic(LONE, NOTHING)
     assert set(queries.copies["tile"].tolist()) == {4}
     owner = np.repeat(queries.fragments["source"], queries.fragments["count"])
     assert 4 not in queries.tiles[owner == 4] and all(
@@ -184,13 +186,13 @@ def test_lone_tiles_do_not_hear_themselves() -> None:
     )
     # With as many keys as others it has no time to copy.
     even = replace(LONE, problem=replace(LONE.problem, keys=160))
-    queries, *_ = attention._receive_traffic(even, NOTHING)
+    queries, *_ = attention_choice._receive_traffic(even, NOTHING)
     assert not len(queries.copies)
     # Queries that are where they are needed are not copied, whatever comes first of what moves.
     place = Source(LONE.query(), 0, LONE.query().column.extent)
-    assert "own" not in attention.judge(LONE, Sources(place, None, None)).cycles
+    assert "own" not in attention_choice.judge(LONE, Sources(place, None, None)).cycles
     elsewhere = Source(spread(LONE.query().row.extent, place.columns, 10), 0, place.columns)
-    assert "own" in attention.judge(LONE, Sources(elsewhere, None, None)).cycles
+    assert "own" in attention_choice.judge(LONE, Sources(elsewhere, None, None)).cycles
 
 
 @pytest.mark.parametrize(
@@ -207,9 +209,9 @@ def test_lone_tiles_do_not_hear_themselves() -> None:
 def test_only_lone_tiles_copy_behind_the_exchange(grid: Grid, copies: bool) -> None:
     keys = grid.key_rows()
     assert keys.smallest() == 1 and keys.largest() == 32
-    queries, *_ = attention._receive_traffic(grid, NOTHING)
+    queries, *_ = attention_choice._receive_traffic(grid, NOTHING)
     assert bool(len(queries.copies)) == copies
-    assert "own" not in attention.judge(grid, NOTHING).cycles
+    assert "own" not in attention_choice.judge(grid, NOTHING).cycles
 
 
 def test_the_lone_tile_of_every_group_has_the_fewest_keys() -> None:
@@ -226,14 +228,14 @@ def test_words_count_for_more_where_some_tiles_are_alone(
     parts: tuple[int, int], shares_keys: bool, counted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grid = replace(LONE, query_parts=parts[0], key_parts=parts[1], shares_keys=shares_keys)
-    more = attention.judge(grid, NOTHING).cycles["receive"]
-    monkeypatch.setattr(attention, "LONE_WORDS", 1.0)
-    assert (more > attention.judge(grid, NOTHING).cycles["receive"]) == counted
+    more = attention_choice.judge(grid, NOTHING).cycles["receive"]
+    monkeypatch.setattr(attention_choice, "LONE_WORDS", 1.0)
+    assert (more > attention_choice.judge(grid, NOTHING).cycles["receive"]) == counted
 
 
 def test_queries_are_stored_for_lone_tiles_where_that_is_faster_and_possible() -> None:
     problem = Problem(1, 2, 256, 144, 24, 24)
-    grids = attention.choose(problem, NOTHING, 10, FREE)
+    grids = attention_choice.choose(problem, NOTHING, 10, FREE)
     assert grids[0].grid.lone_half and "half of the queries stored on lone tiles" in grids[0].grid.describe()
     same = [one for one in grids if replace(one.grid, lone_half=True) == grids[0].grid]
     assert len(same) == 2 and same[1].total > same[0].total
@@ -241,19 +243,19 @@ def test_queries_are_stored_for_lone_tiles_where_that_is_faster_and_possible() -
     # Not where queries lie somewhere already.
     placed = Source(spread(256, 48, 10), 0, 48)
     assert not any(
-        one.grid.lone_half for one in attention.choose(problem, Sources(placed, None, None), 10, FREE)
+        one.grid.lone_half for one in attention_choice.choose(problem, Sources(placed, None, None), 10, FREE)
     )
 
 
 def test_what_is_known_of_lone_tiles_before_they_are_judged() -> None:
     # Half of the queries take no time; where all tiles have as many keys, copies of them do.
     saved = cost.SCHEDULE_LENGTH * (256 * 32 // 4)
-    assert attention._closed_form(LONE, FREE) - attention._closed_form(
+    assert attention_choice._closed_form(LONE, FREE) - attention_choice._closed_form(
         replace(LONE, lone_half=True), FREE
     ) == pytest.approx(saved)
     even = replace(LONE, problem=replace(LONE.problem, keys=160))
     copies = cost.copies(Load(0, 0, 2, 256 * 2))
-    assert attention._closed_form(even, FREE) - attention._closed_form(
+    assert attention_choice._closed_form(even, FREE) - attention_choice._closed_form(
         replace(even, lone_half=True), FREE
     ) == pytest.approx(saved - copies)
 
@@ -281,12 +283,12 @@ def test_tiles_that_only_one_side_has_are_judged_too() -> None:
     received, pieces = 4 * 16 // 2 + 16 * (16 + 24), 4 * 2 + 2 + 3
     copies, copied = 2 + 2 + 3, 8 + 16 * 8 + 16 * 12
     load = Load(received, pieces, copies, ceil_div(copied, copies))
-    assert attention.judge(ON_FOUR, Sources(wide, None, None)).cycles["receive"] == cost.move(load)
+    assert attention_choice.judge(ON_FOUR, Sources(wide, None, None)).cycles["receive"] == cost.move(load)
     # Tile 0 sends all 64 keys, half of its queries and of its values, and has the other half.
     sent, pieces = 64 * 16 + 2 * 16 + 16 * 24, 2 + 2 + 3
     copies, copied = 2 + 2 + 3, 32 * 8 + 2 * 8 + 16 * 12
     load = Load(sent, pieces, copies, ceil_div(copied, copies))
-    assert attention.judge(ON_FOUR, Sources(None, narrow, None)).cycles["receive"] == cost.move(load)
+    assert attention_choice.judge(ON_FOUR, Sources(None, narrow, None)).cycles["receive"] == cost.move(load)
 
 
 # --- stages ---
@@ -414,19 +416,19 @@ def test_result_pieces_cut_rows_and_columns() -> None:
 
 def test_the_result_is_cut_by_columns_where_that_is_shorter() -> None:
     problem = Problem(1, 12, 128, 128, 32, 32)
-    best = attention.choose(problem, NOTHING, 1152, FREE)[0].grid
+    best = attention_choice.choose(problem, NOTHING, 1152, FREE)[0].grid
     assert isinstance(best, Grid) and best.across == 2
-    plain, halved = (attention.judge(replace(best, across=parts), NOTHING).cycles for parts in (1, 2))
+    plain, halved = (attention_choice.judge(replace(best, across=parts), NOTHING).cycles for parts in (1, 2))
     assert halved["merge"] < plain["merge"] and halved["partials"] < plain["partials"]
 
 
 def test_only_the_only_head_is_cut_and_only_in_pairs_of_tiles() -> None:
     grid = Grid(Problem(1, 2, 64, 128, 16, 64), 2, 2, 8, Turns(1, 1))
-    assert [one.across for one in attention._merged(grid)] == [1, 2, 4]
-    assert [one.across for one in attention._merged(replace(grid, key_parts=6))] == [1, 2]
-    assert [one.across for one in attention._merged(replace(grid, head_parts=1))] == [1]
+    assert [one.across for one in attention_choice._merged(grid)] == [1, 2, 4]
+    assert [one.across for one in attention_choice._merged(replace(grid, key_parts=6))] == [1, 2]
+    assert [one.across for one in attention_choice._merged(replace(grid, head_parts=1))] == [1]
     odd = replace(grid, key_parts=4, problem=replace(grid.problem, value_columns=48))
-    assert [one.across for one in attention._merged(odd)] == [1]
+    assert [one.across for one in attention_choice._merged(odd)] == [1]
     three = replace(odd, key_parts=3)
-    assert three.lone and [one.across for one in attention._merged(three)] == [1]
-    assert [one.across for one in attention._merged(replace(three, shares_keys=True))] == [1, 3]
+    assert three.lone and [one.across for one in attention_choice._merged(three)] == [1]
+    assert [one.across for one in attention_choice._merged(replace(three, shares_keys=True))] == [1, 3]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.arithmetic import ceil_div
-from tilewright.ipu21.plan import attention, batched, matmul
+from tilewright.ipu21.plan import attention_choice, attention_grid, attention_work, batched, matmul
 from tilewright.ipu21.plan.grids import Grid, Shape, left_layout, stored_left_layout
 from tilewright.ipu21.plan.layout import MICRO, Source, is_fewest, spread
 from tilewright.ipu21.plan.price import Price
@@ -47,11 +47,11 @@ def test_fewest_parts(blocks: int, parts: int) -> None:
     tiles=TILES,
 )
 def test_grids_of_attention(batch: int, heads: int, queries: int, keys: int, tiles: int) -> None:
-    problem = attention.Problem(batch, heads, queries, keys, 20, 24)
-    found = attention._grids(problem, tiles)
+    problem = attention_work.Problem(batch, heads, queries, keys, 20, 24)
+    found = attention_choice._grids(problem, tiles)
     blocks = ceil_div(keys, MICRO)
     assert found and len(set(found)) == len(found)
-    fits = [grid.key_rows().largest() <= attention.BLOCK_KEYS for grid in found]
+    fits = [grid.key_rows().largest() <= attention_choice.BLOCK_KEYS for grid in found]
     assert all(fits) or not any(fits)
     for grid in found:
         assert grid.tiles <= tiles and grid.turns.batch == batch
@@ -62,14 +62,16 @@ def test_grids_of_attention(batch: int, heads: int, queries: int, keys: int, til
 
 
 def test_attention_may_be_cut_as_finely_as_there_are_tiles() -> None:
-    problem = attention.Problem(2, 3, 4, 40, 16, 16)
-    whole = attention.Grid(problem, 3, 4, 3, Turns(2, 2))
+    problem = attention_work.Problem(2, 3, 4, 40, 16, 16)
+    whole = attention_grid.Grid(problem, 3, 4, 3, Turns(2, 2))
     assert whole.tiles == 72
-    assert whole in attention._grids(problem, 72) and whole in attention._grids(problem, 500)
-    assert attention.Grid(problem, 1, 1, 1, Turns(2, 1)) in attention._grids(problem, 1)
+    assert whole in attention_choice._grids(problem, 72) and whole in attention_choice._grids(problem, 500)
+    assert attention_grid.Grid(problem, 1, 1, 1, Turns(2, 1)) in attention_choice._grids(problem, 1)
     # Rows of a tile grow by 0, 1, 2, 4, 8, 16.
     alone = [
-        grid for grid in attention._grids(attention.Problem(1, 1, 40, 16, 16, 16), 40) if not grid.shares_keys
+        grid
+        for grid in attention_choice._grids(attention_work.Problem(1, 1, 40, 16, 16, 16), 40)
+        if not grid.shares_keys
     ]
     assert [grid.query_parts for grid in alone] == [40, 20, 14, 8, 5, 3]
 

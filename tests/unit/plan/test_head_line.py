@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.compiler.pipeline import plan_only
-from tilewright.ipu21.plan import attention, head_line
+from tilewright.ipu21.plan import attention, attention_choice, head_line
 from tilewright.ipu21.plan.attention_work import Problem, Sources
 from tilewright.ipu21.plan.head_line import HeadLine, judge_line, line_of
 from tilewright.ipu21.plan.layout import Line, Source, spread
@@ -102,7 +102,7 @@ def test_operands_come_from_where_they_lie() -> None:
 
 
 def test_a_line_is_chosen_where_blocks_leave_tiles_idle() -> None:
-    first, *others = attention.choose(SIXTY_FOUR, Sources(None, None, None), 1472, FREE)
+    first, *others = attention_choice.choose(SIXTY_FOUR, Sources(None, None, None), 1472, FREE)
     assert isinstance(first.grid, HeadLine)
     assert others and first.total < min(other.total for other in others)
 
@@ -110,12 +110,12 @@ def test_a_line_is_chosen_where_blocks_leave_tiles_idle() -> None:
 def test_large_blocks_of_keys_are_avoided_as_with_grids() -> None:
     def lines(keys: int, tiles: int) -> int:
         problem = Problem(2, 3, 64, keys, 16, 16)
-        judged = attention.choose(problem, Sources(None, None, None), tiles, FREE)
+        judged = attention_choice.choose(problem, Sources(None, None, None), tiles, FREE)
         return sum(isinstance(item.grid, HeadLine) for item in judged)
 
-    assert lines(attention.BLOCK_KEYS, 64) == 1
-    assert lines(attention.BLOCK_KEYS + 16, 64) == 0, "there are tiles for more blocks"
-    assert lines(8 * attention.BLOCK_KEYS, 4) == 1, "no grid has small blocks either"
+    assert lines(attention_choice.BLOCK_KEYS, 64) == 1
+    assert lines(attention_choice.BLOCK_KEYS + 16, 64) == 0, "there are tiles for more blocks"
+    assert lines(8 * attention_choice.BLOCK_KEYS, 4) == 1, "no grid has small blocks either"
 
 
 def test_runs_come_by_one_exchange_and_are_collected_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from ..machine.timing import WORKER_SLOTS
 from .grid import MAXIMUM_SIDE, PANELS, ROWS
 from .halves import Halves, to_halves
 from .kernel import Contract, Kernel, Operand, Scalar
+from .row_sums import lane_sums
 from .softmax_full_source import FULL_END, FULL_ROW, FULL_START
 from .softmax_narrow_source import BEFORE, END, IDLE, ROW, SECOND, START
 from .softmax_source import (
@@ -116,18 +117,20 @@ def causal_cycles(rows: Any, panels: Any, valid: Any, diagonal: Any) -> Any:
     return np.vectorize(_causal_cycles, otypes=[np.int64])(rows, panels, valid, diagonal)
 
 
-def _reference_row(scores: Halves, valid: int, four_lanes: bool) -> tuple[Halves, np.float32, np.float32]:
+def _reference_row(scores: Halves, valid: int, narrow: bool) -> tuple[Halves, np.float32, np.float32]:
     """One row as [columns]: p, largest score, sum in the kernel's order of additions: eight lanes of whole
-    panels and four of what is behind them, or four of all.
+    panels and four of what is behind them, or, if it is `narrow`, two of pairs.
     """
     largest = scores[:valid].max(initial=LOWEST)
     p = np.zeros_like(scores)
     with np.errstate(over="ignore", invalid="ignore"):
         difference = to_halves(scores[:valid].astype(np.float64) - np.float64(largest)).astype(np.float64)
         p[:valid] = to_halves(np.exp(difference))
+    if narrow:
+        return p, np.float32(largest), np.float32(lane_sums(p.astype(np.float64)))
     wide = p.astype(np.float32)
     lanes = np.zeros(8, np.float32)
-    whole = 0 if four_lanes else valid // 16 * 16
+    whole = valid // 16 * 16
     for column in range(0, whole, 8):
         lanes = lanes + wide[column : column + 8]
     for column in range(whole, valid, 4):
@@ -141,11 +144,11 @@ def reference(scores: Halves, valid: int, diagonal: int | None = None) -> tuple[
     """Scores [panels, rows, 16] -> p like them, state [rows, 2]; exp correctly rounded (open on a card)."""
     panels, rows, _ = scores.shape
     counting = [valid] * rows if diagonal is None else _counting(rows, valid, diagonal).tolist()
-    four_lanes = diagonal is None and bool(_is_narrow(panels, valid))
+    narrow = diagonal is None and bool(_is_narrow(panels, valid))
     by_row = scores.transpose(1, 0, 2).reshape(rows, panels * 16)
     p, state = np.zeros_like(by_row), np.zeros((rows, 2), np.float32)
     for row, columns in enumerate(counting):
-        p[row], state[row, 0], state[row, 1] = _reference_row(by_row[row], columns, four_lanes)
+        p[row], state[row, 0], state[row, 1] = _reference_row(by_row[row], columns, narrow)
     return p.reshape(rows, panels, 16).transpose(1, 0, 2).copy(), state
 
 

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE
+from .softmax_words import JUMP, PROBABILITIES, ROWS, SCORES, STATE, ZERO_WORDS
 from .text import CLEAR_ACCUMULATORS, bundle, from_frame
 
 PANELS, BACK, NEXT = 5, 6, 7
 """Further words of a worker's frame."""
-ZERO_WORDS = 64
-"""Where the table has zeros, in 8-byte words; it begins with -65504."""
 
 POINTERS = [
     bundle(from_frame("$m7", SCORES)),

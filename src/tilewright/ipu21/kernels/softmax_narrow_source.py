@@ -2,15 +2,16 @@
 
 Nothing branches within a row, so the rows are the body of one `rpt`: second pass of a row, then its sum and
 the first pass of the next one, whose loads need no slots of their own. The vector units work in every slot.
+Sums are two lanes of sums of pairs, products with ones.
 
 Worker registers:
-    $m0, $m1 words of the scores and of p    $m2 row's state    $m3 further rows    $m11 -65504 in memory
-    $a6 minus the largest score, $a5 the largest score in float32, others words
+    $m0, $m1 words of the scores and of p    $m2 row's state    $m3 further rows    $m11 the kernel's table
+    $a6 minus the largest score, $a5 the largest score in float32, then $a4:5 ones, others words
 """
 
 from __future__ import annotations
 
-from .softmax_words import LOWEST, PROBABILITIES, ROWS, SCORES, STATE
+from .softmax_words import LOWEST, ONE_WORDS, PROBABILITIES, ROWS, SCORES, STATE
 from .text import CLEAR_ACCUMULATORS, bundle, from_frame
 
 _NEXT_ROW = 21
@@ -27,6 +28,10 @@ def _store(pair: str, step: int = 1) -> str:
 
 def _difference(pair: str) -> str:
     return f"f16v4add {pair}, $a6:BL, {pair}"
+
+
+def _add(pair: str) -> str:
+    return f"f16v4cmac $a4:5, {pair}"
 
 
 def _larger(pair: str) -> str:
@@ -52,40 +57,33 @@ IDLE = 1 + next(index for index, line in enumerate(START) if "brneg" in line)
 SECOND = [
     bundle("st32step $a5, $mzero, $m2+=, 1", "f16v2exp $a2, $a2"),
     bundle(_load("$a0:1"), "f16v2exp $a3, $a3"),
-    bundle(_store("$a2:3"), "f16v4acc $a2:3"),
-    bundle("setzi $m11, .L{symbol}_table", _difference("$a0:1")),
-    bundle(_load("$a2:3"), "f16v2exp $a0, $a0"),
-    bundle("nop", "f16v2exp $a1, $a1"),
-    bundle(_store("$a0:1"), "f16v4acc $a0:1"),
+    bundle(_store("$a2:3"), _difference("$a0:1")),
+    bundle("setzi $m11, .L{symbol}_table", "f16v2exp $a0, $a0"),
+    bundle(f"ld64 $a4:5, $m11, $mzero, {ONE_WORDS}", "f16v2exp $a1, $a1"),
+    bundle(_load("$a2:3"), _add("$a2:3")),
+    bundle(_store("$a0:1"), _add("$a0:1")),
     bundle("nop", _difference("$a2:3")),
     bundle(_load("$a0:1", _NEXT_ROW), "f16v2exp $a2, $a2"),
     bundle("nop", "f16v2exp $a3, $a3"),
-    bundle(_store("$a2:3"), "f16v4acc $a2:3"),
+    bundle(_store("$a2:3"), _add("$a2:3")),
     bundle("nop", _difference("$a0:1")),
     bundle("nop", "f16v2exp $a0, $a0"),
     bundle("nop", "f16v2exp $a1, $a1"),
-    bundle(_store("$a0:1", _NEXT_ROW), "f16v4acc $a0:1"),
+    bundle(_store("$a0:1", _NEXT_ROW), _add("$a0:1")),
 ]
 """Second pass, from the first word's differences on."""
 
-_SUM = (
-    "f32v2gina $a0:1, $azeros, 0",
-    "f32v2gina $a2:3, $azeros, 0",
-    "f32v2add $a0:1, $a0:1, $a2:3",
-    "f32add $a0, $a0, $a1",
-)
+_SUM = ("f32v2gina $a0:1, $azeros, 0", "f32add $a0, $a0, $a1")
 _STORE_SUM = "st32step $a0, $mzero, $m2+=, 11"
 
 BETWEEN = [
     bundle(_load("$a4:5"), _SUM[0]),
     bundle(_load("$a6:7"), _SUM[1]),
-    bundle(_load("$a2:3"), _SUM[2]),
-    bundle(_load("$a6:7", -3), _larger("$a6:7")),
-    bundle("nop", _SUM[3]),
-    bundle(_STORE_SUM, _larger("$a2:3")),
     bundle(_load("$a2:3"), _larger("$a6:7")),
+    bundle(_load("$a6:7", -3), _larger("$a2:3")),
+    bundle(_STORE_SUM, _larger("$a6:7")),
     bundle("ld32 $a7, $m11, $mzero, 0", "f16v4maxc $a6, $a4:5"),
-    bundle("nop", "f16v2max $a6, $a6, $a7"),
+    bundle(_load("$a2:3"), "f16v2max $a6, $a6, $a7"),
     bundle("nop", "f16tof32 $a5, $a6"),
     bundle("nop", "f16v2sub $a6, $azero, $a6"),
     bundle("nop", _difference("$a2:3")),

@@ -39,6 +39,7 @@ DIAGONAL, VALID, PANELS = 5, 6, 7
 FRAME_BYTES = 4 * WORDS * WORKER_SLOTS
 
 _HIGHEST = 0x7BFF
+_ONES = 0x3C003C00
 _MAXIMUM = "f16v4max $a4:5, $a4:5, {}"
 
 
@@ -300,6 +301,7 @@ def source(symbol: str, causal: bool, summed: bool = True) -> str:
         f".L{symbol}_table:",
         *table,
         ".word 0, 0",
+        f".word {_ONES:#x}, {_ONES:#x}",
     ]
     return section(symbol, [*supervisor(symbol, causal), *lines])
 

@@ -14,6 +14,7 @@ from tilewright.ipu21.machine.memory import REGION1_BASE
 pytestmark = pytest.mark.sim
 
 OUT, X, SUMS, AFFINE = DATA, REGION1_BASE, REGION1_BASE + 0x20000, REGION1_BASE + 0x40000
+WORKER_STACKS = (0x58000, 0x6E0)
 ROWS = [1, 2, 3, 5, 6, 7, 9, 12, 13, 20]
 SYMBOLS = [normalise.SYMBOL, l2_normalise.SYMBOL]
 
@@ -89,9 +90,13 @@ class Case:
         out, expected = self.places["out"], self.expected
         registers = KERNELS[self.symbol].contract.registers(**self.places, **self.scalars)
         image = link_kernels([self.symbol, *self.linked], {})
-        outcome = call(image, self.symbol, registers, self.inputs, [(out, expected.nbytes)])
+        outcome = call(image, self.symbol, registers, self.inputs, [(out, expected.nbytes), *self.scratch])
         np.testing.assert_array_equal(outcome.array(out, expected), expected)
         assert outcome.cycles == self.cycles
+
+    @property
+    def scratch(self) -> list[tuple[int, int]]:
+        return [WORKER_STACKS] if self.linked else []
 
     @property
     def cycles(self) -> int:
@@ -171,7 +176,7 @@ def test_code_for_rows_and_parts_does_not_depend_on_the_call_before() -> None:
     image = twice(normalise.SYMBOL, [case.places | case.scalars for case in cases], cases[0].linked)
     inputs = [item for case in cases for item in case.inputs]
     outputs = [(case.places["out"], case.x.nbytes) for case in cases]
-    outcome = call(image, "driver", {}, inputs, [*outputs, (0x585E0, 0x100)])
+    outcome = call(image, "driver", {}, inputs, [*outputs, WORKER_STACKS])
     for case in cases:
         np.testing.assert_array_equal(outcome.array(case.places["out"], case.x), case.expected)
 
@@ -213,7 +218,7 @@ def test_a_call_does_not_depend_on_the_one_before(symbol: str) -> None:
     image = twice(symbol, [case.places | case.scalars for case in cases])
     inputs = [item for case in cases for item in case.inputs]
     outputs = [(case.places["out"], case.x.nbytes) for case in cases]
-    outcome = call(image, "driver", {}, inputs, [*outputs, (0x585E0, 0x100)])
+    outcome = call(image, "driver", {}, inputs, [*outputs, WORKER_STACKS])
     for case in cases:
         np.testing.assert_array_equal(outcome.array(case.places["out"], case.x), case.expected)
 

@@ -23,6 +23,7 @@ LINES: dict[str, tuple[str, Sequence[str], Sequence[str]]] = {
     "f32v4tof16 $a4:5, $a0:3": ("aux", ["$a0", "$a1", "$a2", "$a3"], ["$a4", "$a5"]),
     "f16v8acc $a0:3": ("aux", ["$a0", "$a1", "$a2", "$a3", "sums"], ["sums"]),
     "f32v2mac $a2:3, $a4:5": ("aux", ["$a2", "$a3", "$a4", "$a5", "sums"], ["sums"]),
+    "f32v2aop $a2:3, $a0:1, 0": ("aux", ["$a0", "$a1", "$a2", "$a3", "sums"], ["sums"]),
     "f16v2gina $a4, $azero, 0": ("aux", ["sums"], ["$a4", "sums"]),
     "f16v4mix $a2:3, $azeros, $azeros": ("aux", ["sums", "$TAS"], ["$a2", "$a3", "sums"]),
     "uput $TAS, $a0": ("aux", ["$a0"], ["$TAS"]),

@@ -2,10 +2,9 @@
 
 Worker w takes the rows w, w + 6, ...; up to `FEW` rows are shared by pairs of workers, half of the columns
 each, and a single row's panels by all pairs. A worker adds the parts' sums and sums of squares in float32,
-has mean and variance in float32, and handles the row in half precision: x minus the mean rounded to a half,
-times 1 / sqrt (a half) plus the rest of the mean's share (`f16v4mix`, float32 inside), times gamma, plus
-beta. So a mean far from zero costs no accuracy. Where rounding makes a variance negative, its magnitude is
-as small.
+has mean and variance in float32. x times 1 / sqrt (a half, `f16v4mix`) minus the mean times the same
+(`f32v2aop`) is float32 until it is rounded to a half; then come gamma and beta. So a mean far from zero costs
+no accuracy. Where rounding makes a variance negative, its magnitude is as small.
 
 The store of a word is one word late. `f16v4mix` delivers one word late, so gamma and beta follow one word
 behind x. Every worker has a frame of its own. What has at most one half row for each worker may have code for
@@ -15,7 +14,7 @@ Worker registers:
     $m0, $m1 row of x and of the result    $m2 row's sums    $m3 rows after this one    $m4 panels - 1
     $m5 32, from gamma to beta    $m6 gamma    $m7, $m8 word of x and of the result
     $m9 words from a panel's last to the next one's first    $m11 the same for gamma, if the row is shared
-    $a4 minus the mean    $a6:7 ones    $a0:3 words
+    $a4:5 minus the mean    $a6:7 1 / sqrt    $a0:3 words
 """
 
 from __future__ import annotations
@@ -41,8 +40,6 @@ from .normalise_frame import (
     LAST,
     LOAD_INVERSE,
     MERGED,
-    MINUS_INVERSE,
-    ONES,
     OUT,
     SUMS,
     WORDS,
@@ -97,12 +94,11 @@ _MERGE_PART = [bundle("ld64step $a0:1, $mzero, $m2+=, $m6", "f32v2add $a2:3, $a2
 NEXT_SUMS = ("mul $m5, $m5, $m6", "shl $m5, $m5, 3", "sub $m2, $m2, $m5", "add $m2, $m2, 48")
 """From the end of a row's sums to those of the worker's next row."""
 
-_BEGIN = begin(".Lnormalise_exit")
-_START = [*map(bundle, _BEGIN[: len(ONES)], ONES), *_BEGIN[len(ONES) :]]
+_START = begin(".Lnormalise_exit")
 _FEW_START = [
-    bundle(_low("$m5", MERGED), ONES[0]),
-    bundle("brz $m5, .Lnormalise_exit", ONES[1]),
-    bundle(LOAD_INVERSE, ONES[2]),
+    bundle(_low("$m5", MERGED)),
+    bundle("brz $m5, .Lnormalise_exit"),
+    bundle(LOAD_INVERSE),
     bundle(from_frame("$m2", SUMS)),
     bundle(_high("$m6", MERGED), "or64 $a0:1, $azeros, $azeros"),
     bundle("rpt $m5, 0", "or64 $a2:3, $azeros, $azeros"),
@@ -111,30 +107,27 @@ _FEW_START = [
 
 
 def _statistics(mains: list[str], step: str) -> list[str]:
-    """From the sums in $a0:1 and $a2:3, with -1 / columns and its opposite in $a4:5, to minus the mean in
-    $a4, and $TAS; then the first words of x.
+    """From the sums in $a0:1 and $a2:3, with -1 / columns twice in $a4:5, to $a4:7 and $TAS; then the first
+    words of x.
 
     Args:
-        mains: eleven instructions that go along; the third loads epsilon to $a5.
+        mains: nine instructions that go along; the third loads epsilon to $a1.
         step: words from the row's second word to its third.
     """
     work = [
         "f32v2add $a2:3, $a2:3, $a0:1",
-        "f32v2mul $a2:3, $a4:5, $a2:3",  # minus the mean, mean square
-        "f32tof16 $a4, $a2",  # minus the mean as a half
-        "f32mul $a1, $a2, $a2",
-        "f16tof32 $a0, $a4",
-        "f32v2sub $a2:3, $a2:3, $a0:1",  # the rest of it, variance
-        "f32absadd $a3, $a3, $a5",
-        "f32oorx $a0, $a3",
-        "f32mul $a1, $a2, $a0",
-        "f32v2tof16 $a0, $a0:1",
+        "f32mul $a3, $a4, $a3",  # minus the mean square
+        "f32v2mul $a4:5, $a2:B, $a4:5",  # minus the mean
+        "f32mul $a0, $a4, $a4",
+        "f32add $a3, $a0, $a3",  # minus the variance
+        "f32absadd $a3, $a3, $a1",
+        "f32oorx $a3, $a3",
+        "f32tof16 $a0, $a3",
         "uput $TAS, $a0",
-        "f16v4add $a0:1, $a4:BL, $a0:1",
-        "f16v4mix $azeros, $a0:1, $a6:7",
+        "f16v2tof32 $a6:7, $a0",
+        "f16v4mix $azeros, $a0:1, $azeros",
     ]
-    first, second = "ld64step $a0:1, $mzero, $m7+=, 1", f"ld64step $a0:1, $mzero, $m7+=, {step}"
-    loads = [*mains[:10], first, mains[10], second]
+    loads = [*mains, "ld64step $a0:1, $mzero, $m7+=, 1", f"ld64step $a0:1, $mzero, $m7+=, {step}"]
     return [bundle(*pair) for pair in zip(loads, work, strict=True)]
 
 
@@ -144,14 +137,12 @@ _ROW_STATISTICS = [
     *_statistics(
         [
             *NEXT_SUMS[:2],
-            from_frame("$a5", EPSILON),
+            from_frame("$a1", EPSILON),
             *NEXT_SUMS[2:],
             "setzi $m5, 32",
             from_frame("$m6", AFFINE),
             "mov $m7, $m0",
             "mov $m8, $m1",
-            "add $m0, $m0, 192",
-            "add $m1, $m1, 192",
         ],
         "1",
     ),
@@ -160,54 +151,62 @@ _FEW_STATISTICS = _statistics(
     [
         from_frame("$m7", X),
         from_frame("$m8", OUT),
-        from_frame("$a5", EPSILON),
+        from_frame("$a1", EPSILON),
         from_frame("$m6", AFFINE),
         "setzi $m5, 32",
         _low("$m4", ALONG),
         _high("$m9", ALONG),
         from_frame("$m11", LAST),
-        *["nop"] * 3,
+        "nop",
     ],
     "$m9",
 )
 
 
 def _centre(main: str) -> str:
-    return bundle(main, "f16v4add $a0:1, $a4:BL, $a0:1")
+    """Takes the mean's share from the word that was multiplied last."""
+    return bundle(main, "f32v2aop $a4:5, $a6:7, 0")
 
 
-def _word(ahead: str | None, beta: str, centred: bool = True) -> list[str]:
-    """A word's result, if the next one is `centred`; `ahead` loads the one after that."""
-    sources = "$a0:1, $a6:7" if centred else "$azeros, $azeros"
+def _word(ahead: str, beta: str, following: bool = True) -> list[str]:
+    """A word's result; multiplies the one `following`, if there is one, and `ahead` goes along."""
+    source = "$a0:1" if following else "$azeros"
     return [
-        bundle("ld64 $a2:3, $m6, $mzero, 0", f"f16v4mix $a0:1, {sources}"),
+        bundle("ld64 $a2:3, $m6, $mzero, 0", f"f16v4mix $a0:1, {source}, $azeros"),
         bundle(f"ld64step $a2:3, $m5, $m6+=, {beta}", "f16v4mul $a0:1, $a0:1, $a2:3"),
-        bundle(f"ld64step $a0:1, $mzero, $m7+=, {ahead}" if ahead else "nop", "f16v4add $a2:3, $a0:1, $a2:3"),
+        bundle(ahead, "f16v4add $a2:3, $a0:1, $a2:3"),
     ]
+
+
+def _ahead(step: str) -> str:
+    return f"ld64step $a0:1, $mzero, $m7+=, {step}"
 
 
 def _store(step: str) -> str:
     return f"st64step $a2:3, $mzero, $m8+=, {step}"
 
 
-def _panels(ahead: tuple[str, ...], last: str) -> tuple[list[str], list[str]]:
+def _panels(
+    ahead: tuple[str, ...], last: str, more: tuple[str, str] = ("nop", "nop")
+) -> tuple[list[str], list[str]]:
     """(a panel of a loop, the last one), from the first word's result on.
 
     Args:
         ahead: steps of x behind the words two further.
         last: words from the last of beta to the next panel's first.
+        more: what goes along in the last panel, where no word is left to load.
     """
     betas = [*["1"] * (len(ahead) - 1), last]
     panel, final = [], []
     for index, (step, beta) in enumerate(zip(ahead, betas, strict=True)):
         left = len(ahead) - 1 - index
-        panel += [*_word(step, beta), _centre(_store("1" if left else "$m9"))]
-        final += _word(step if left > 1 else None, beta, centred=left > 0)
-        final.append(_centre(_store("1")) if left > 1 else bundle(_store("1")))
+        panel += [*_word(_ahead(step), beta), _centre(_store("1" if left else "$m9"))]
+        final += _word(_ahead(step) if left > 1 else more[left], beta, following=left > 0)
+        final.append(_centre(_store("1")) if left else bundle(_store("1")))
     return panel, final
 
 
-_PANEL, _LAST_PANEL = _panels(("1", "$m9", "1", "1"), "5")
+_PANEL, _LAST_PANEL = _panels(("1", "$m9", "1", "1"), "5", ("add $m0, $m0, 192", "add $m1, $m1, 192"))
 _FEW_PANEL, _FEW_LAST_PANEL = _panels(("1", "$m9"), "$m11")
 
 
@@ -286,11 +285,10 @@ def supervisor(label: str, few_label: str | None = None) -> tuple[str, ...]:
         few = ["setzi $m1, 0", "setzi $m8, 0"]
     return (
         f"add $m11, $m11, -{FRAME_BYTES}",
-        *to_frames("$m8", INVERSE, WORDS),
         "setzi $m0, 1",
         "shl $m0, $m0, 31",
         "xor $m8, $m8, $m0",
-        *to_frames("$m8", MINUS_INVERSE, WORDS),
+        *(line for word in INVERSE for line in to_frames("$m8", word, WORDS)),
         *to_frames("$m9", EPSILON, WORDS),
         "shr $m0, $m6, 16",
         "shl $m6, $m6, 16",
@@ -370,11 +368,9 @@ def reference(x: Halves, sums: NDArray[np.float32], affine: Halves, inverse: int
     mean = scaled[:, 0]
     variance = np.abs(scaled[:, 1] - mean * mean) + single(epsilon)
     factor = (1 / np.sqrt(variance.astype(np.float64))).astype(np.float32)
-    coarse = to_halves(-mean)
-    rest = to_halves((-mean - coarse.astype(np.float32)) * factor).astype(np.float64)[None, :, None]
     steep = to_halves(factor).astype(np.float64)[None, :, None]
-    centred = to_halves(x.astype(np.float64) + coarse.astype(np.float64)[None, :, None]).astype(np.float64)
-    result = to_halves(to_singles(steep * centred + rest)).astype(np.float64)
+    less = mean.astype(np.float64)[None, :, None] * steep
+    result = to_halves(to_singles(steep * x.astype(np.float64) - less)).astype(np.float64)
     result = to_halves(result * affine[:, None, 0].astype(np.float64)).astype(np.float64)
     return to_halves(result + affine[:, None, 1].astype(np.float64))
 

@@ -5,9 +5,9 @@ the parts, whose places are known; a worker without a half row adds those of the
 Frames are those of `normalise`, and so is what is computed. Linked only if a program asks for it.
 
 Worker registers:
-    $m2 row's sums    $m6 gamma and beta    $m7, $m8 x and result
-    $a0:1 a part's sums, $a2:3 those of all; then statistics in $a0:5, minus the mean as a half in $a1
-    $a4:5, $a2:3 the two words    $a6:7 ones    $a0:1, $a6:7 gamma and beta
+    $m1 scratch in memory    $m2 row's sums    $m6 gamma and beta    $m7, $m8 x and result
+    $a0:1 a part's sums, $a2:3 those of all; then minus the mean    $a6:7 1 / sqrt
+    $a0:1, $a2:3 the two words, $a4:7 gamma and beta
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from .normalise_frame import (
     FEW,
     LOAD_INVERSE,
     MERGED,
-    ONES,
     OUT,
     SUMS,
     WORDS,
@@ -53,43 +52,44 @@ def straight_of(rows: int, panels: int, parts: int) -> list[str]:
 
 def _lines(rows: int, parts: int) -> list[str]:
     """From the start to a worker's last store."""
-    lines = [*ONES, from_frame("$m2", SUMS), "ld64 $a2:3, $m2, $mzero, 0"]
+    lines = [from_frame("$m2", SUMS), "ld64 $a2:3, $m2, $mzero, 0"]
     for part in range(1, parts):
         lines += [f"ld64 $a0:1, $m2, $mzero, {part * rows}", "f32v2add $a2:3, $a2:3, $a0:1"]
     return [
         *lines,
         LOAD_INVERSE,
-        "f32v2mul $a2:3, $a4:5, $a2:3",  # minus the mean, mean square
+        "f32v2mul $a2:3, $a4:5, $a2:3",  # minus the mean, minus the mean square
         from_frame("$m8", OUT),
         f"brneg $m8, .L{SYMBOL}_exit",
-        "f32tof16 $a1, $a2",  # minus the mean as a half
-        "f32mul $a5, $a2, $a2",
-        "f16tof32 $a4, $a1",
-        "f32v2sub $a4:5, $a2:3, $a4:5",  # the rest of it, variance
-        from_frame("$a2", EPSILON),
-        "f32absadd $a2, $a5, $a2",
-        "f32oorx $a2, $a2",
-        "f32mul $a3, $a4, $a2",
-        "f32v2tof16 $a2, $a2:3",
-        "uput $TAS, $a2",
+        "add $m1, $mworker_base, -8",
+        "st32 $a2, $m1, $mzero, 0",
+        "f32mul $a4, $a2, $a2",
+        "f32add $a4, $a4, $a3",  # minus the variance
+        "ld32 $a3, $m1, $mzero, 0",  # minus the mean a second time
+        from_frame("$a5", EPSILON),
+        "f32absadd $a4, $a4, $a5",
+        "f32oorx $a4, $a4",
+        "f32tof16 $a4, $a4",
+        "uput $TAS, $a4",
+        "f16v2tof32 $a6:7, $a4",
         from_frame("$m7", X),
-        "ld64 $a4:5, $m7, $mzero, 0",
-        "f16v4add $a4:5, $a1:BL, $a4:5",
-        "f16v4mix $azeros, $a4:5, $a6:7",
-        "ld64 $a2:3, $m7, $mzero, 1",
-        "f16v4add $a2:3, $a1:BL, $a2:3",
-        "f16v4mix $a4:5, $a2:3, $a6:7",
-        from_frame("$m6", AFFINE),
-        "ld64 $a0:1, $m6, $mzero, 0",
-        "f16v4mul $a4:5, $a4:5, $a0:1",
-        "ld64 $a6:7, $m6, $mzero, 4",
+        "ld64 $a0:1, $m7, $mzero, 0",
+        "f16v4mix $azeros, $a0:1, $azeros",
+        "f32v2aop $a2:3, $a6:7, 0",
+        "ld64 $a4:5, $m7, $mzero, 1",
+        "f16v4mix $a0:1, $a4:5, $azeros",
+        "f32v2aop $a2:3, $a6:7, 0",
         "f16v4mix $a2:3, $azeros, $azeros",
-        "f16v4add $a4:5, $a4:5, $a6:7",
-        "ld64 $a0:1, $m6, $mzero, 1",
-        "f16v4mul $a2:3, $a2:3, $a0:1",
+        from_frame("$m6", AFFINE),
+        "ld64 $a4:5, $m6, $mzero, 0",
+        "f16v4mul $a0:1, $a0:1, $a4:5",
+        "ld64 $a6:7, $m6, $mzero, 4",
+        "f16v4add $a0:1, $a0:1, $a6:7",
+        "ld64 $a4:5, $m6, $mzero, 1",
+        "f16v4mul $a2:3, $a2:3, $a4:5",
         "ld64 $a6:7, $m6, $mzero, 5",
         "f16v4add $a2:3, $a2:3, $a6:7",
-        "st64 $a4:5, $m8, $mzero, 0",
+        "st64 $a0:1, $m8, $mzero, 0",
         "st64 $a2:3, $m8, $mzero, 1",
     ]
 

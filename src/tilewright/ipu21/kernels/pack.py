@@ -15,7 +15,7 @@ _AUXILIARY = re.compile(r"^(f\d|uput |(setzi|or) \$a)")
 _FLOATS = re.compile(r"\$a(\d)(?::(\d))?")
 _INTEGERS = re.compile(r"\$m\d+")
 _STEPPED = re.compile(r"(\$m\d+)\+=")
-_ACCUMULATORS = re.compile(r"acc |mac |gina |mix |FP_CLR")
+_ACCUMULATORS = re.compile(r"acc |mac |aop |gina |mix |FP_CLR")
 
 
 class _Instruction:
@@ -31,7 +31,7 @@ class _Instruction:
         stores = mnemonic.startswith("st")
         self.leaves = mnemonic.startswith("br")
         self.is_access = stores or mnemonic.startswith("ld")
-        keeps = stores or self.leaves or mnemonic in ("f16v8acc", "f32v2mac", "uput")
+        keeps = stores or self.leaves or mnemonic in ("f16v8acc", "f32v2mac", "f32v2aop", "uput")
         self.reads = _registers(rest if keeps else others)
         self.writes = set() if keeps else _registers(first)
         self.writes |= set(_STEPPED.findall(rest))

@@ -9,8 +9,10 @@ import pytest
 from random_programs import differences
 
 from tilewright.ipu21.machine.memory import REGION1_BASE, TILE_BASE
+from tilewright.ipu21.simulator import state as at
 from tilewright.ipu21.simulator.batch import run_tiles
 from tilewright.ipu21.simulator.checks import Checks
+from tilewright.ipu21.simulator.engine_checks import keep_touch
 from tilewright.ipu21.simulator.single import prepare
 from tilewright.ipu21.simulator.stops import ExceptionKind, Stop, StopKind
 from tilewright.ipu21.simulator.tile import Tile
@@ -171,6 +173,44 @@ def test_workers_that_share_a_word() -> None:
     assert stop.kind is StopKind.ENDED and native == 1
 
 
+TOUCHED = reasons.NAMES[reasons.TOUCHED]
+STORES = "st32 $m15, $m1, $mzero, 3"
+TEETH = "{ rpt 6, 0 ; fnop }\n{ st64step $azeros, $mzero, $m1+=, 3 ; fnop }"
+MORE_TEETH = "".join(
+    f"mov $m3, $m1\nadd $m3, $m3, {8 * number}\n{{ rpt 3, 0 ; fnop }}\n"
+    f"{{ st64step $azeros, $mzero, $m3+=, {9 + number} ; fnop }}\n"
+    for number in range(6)
+)
+"""So many walks that native code keeps words in a bitmap."""
+
+
+@pytest.mark.parametrize(
+    ("worker", "what", "word", "races"),
+    [
+        ("ld32 $m3, $m1, $mzero, 3", "st32 $m15", 3, True),
+        ("ld32 $m3, $m1, $mzero, 3", "st32 $m15", 4, False),
+        ("ld32 $m3, $m1, $mzero, 3", "ld32 $m3", 3, False),
+        (STORES, "ld32 $m3", 3, True),
+        (STORES, "ld32 $m3", 2, False),
+        (STORES, "ldz8 $m3", 15, True),
+        (STORES, "ldz8 $m3", 11, False),
+        (TEETH, "ld32 $m3", 31, True),
+        (TEETH, "ld32 $m3", 32, False),
+        (TEETH, "st32 $m15", 35, False),
+        (MORE_TEETH, "ld32 $m3", 67, True),
+        (MORE_TEETH, "ld32 $m3", 68, False),
+        (MORE_TEETH.replace("st64step $azeros", "ld64step $a0:1"), "st32 $m15", 67, True),
+        (MORE_TEETH.replace("st64step $azeros", "ld64step $a0:1"), "ld32 $m3", 67, False),
+    ],
+)
+def test_what_the_supervisor_touches_behind_a_launch(worker: str, what: str, word: int, races: bool) -> None:
+    stop, native, why = both(
+        OWN + worker, replace(OFF, races=True), launch=f"runall $m0, $m2, 0\n{what}, $m2, $mzero, {word}"
+    )
+    assert (stop.exception is ExceptionKind.RACE) == races
+    assert native == (not races) and (TOUCHED in why) == races
+
+
 @pytest.mark.parametrize(("word", "races"), [(8, True), (10, False)])
 def test_a_word_that_the_supervisor_stores_between_launches(word: int, races: bool) -> None:
     """Workers are launched one by one; the store comes when the first is under way."""
@@ -178,7 +218,26 @@ def test_a_word_that_the_supervisor_stores_between_launches(word: int, races: bo
     worker = "ld32 $m3, $mvertex_base, $mzero, 8"
     stop, native, why = both(worker, replace(OFF, races=True), launch=launch)
     assert (stop.exception is ExceptionKind.RACE) == races
-    assert native == 0 and reasons.NAMES[reasons.TOUCHED] in why
+    assert native == (not races) and (TOUCHED in why) == races
+
+
+def test_more_words_of_the_supervisor_than_are_kept() -> None:
+    """Those of the compute phase before are forgotten; one too many leaves the phase to the other engine."""
+    state = np.zeros(at.STATE_WORDS, np.int64)
+    for epoch in (4, 5):
+        state[at.EPOCH] = epoch
+        for number in range(at.MOST_TOUCHES):
+            keep_touch(state, DATA + 8 * number, 8, number % 2 == 1)
+        assert state[at.TOUCHES : at.TOUCHES + 2].tolist() == [epoch, at.MOST_TOUCHES]
+        kept = state[at.TOUCHES + 2 :].reshape(-1, at.TOUCH_FIELDS)
+        assert kept[1].tolist() == [DATA + 8, DATA + 16, 1] and kept[2].tolist() == [DATA + 16, DATA + 24, 0]
+        assert state[at.LAST_TOUCH] != epoch
+    keep_touch(state, DATA, 4, False)
+    assert state[at.LAST_TOUCH] == 5 and state[at.TOUCHES + 1] == at.MOST_TOUCHES
+    loads = 8 * "ld32 $m3, $m2, $mzero, 1\n"
+    launch = "run $m0, $m2, 0\n" + loads + "run $m0, $m2, 1"
+    assert both(OWN, replace(OFF, races=True), launch=launch)[1] == 1
+    assert both(OWN, replace(OFF, races=True), launch=launch + "\n" + loads)[1] == 0
 
 
 PATCH = "setzi $m3, worker\nld32 $m4, $m3, $mzero, 0\nst32 $m4, $m3, $mzero, {word}\n"

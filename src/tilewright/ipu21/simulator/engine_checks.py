@@ -63,10 +63,31 @@ def race(state: Integers, context: int, address: int, mark: int) -> int:
     return fault(state, RACE, context, address)
 
 
+def keep_touch(state: Integers, address: int, size: int, write: bool) -> int:
+    """Keep an access of the supervisor for native code, which compares it with those of workers."""
+    epoch = state[at.EPOCH]
+    if state[at.TOUCHES] != epoch:
+        state[at.TOUCHES] = epoch
+        state[at.TOUCHES + 1] = 0
+    count = state[at.TOUCHES + 1]
+    if count == at.MOST_TOUCHES:
+        state[at.LAST_TOUCH] = epoch
+        return 0
+    place = at.TOUCHES + 2 + at.TOUCH_FIELDS * count
+    state[place] = address
+    state[place + 1] = address + size
+    state[place + 2] = write
+    state[at.TOUCHES + 1] = count + 1
+    return 0
+
+
 def touch(state: Integers, context: int, address: int, size: int, write: bool) -> int:
     """Note an access of every word from `address` on, or record the race it makes."""
     marks = touched(state)
-    state[at.LAST_TOUCH] = state[at.EPOCH]
+    if context:
+        state[at.LAST_TOUCH] = state[at.EPOCH]
+    else:
+        keep_touch(state, address, size, write)
     mine = (state[at.EPOCH] << 24) | (context << 21) | state[at.PCS + context]
     offset = address - TILE_BASE
     for word in range(offset >> 2, (offset + size + 3) >> 2):

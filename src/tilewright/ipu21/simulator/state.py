@@ -96,8 +96,11 @@ SLOTS = _REST + 34
 RANDOM = _REST + 36
 """Four words of the latest pseudo-random draws."""
 
+REFUSED = _REST + 42
+"""Compute phase that native code has left to this engine."""
 LAST_TOUCH = _REST + 41
-"""Compute phase of the latest access that the race check has marked."""
+"""Compute phase of the latest access of a worker that the race check has marked, or of one of the supervisor
+that has no room in TOUCHES."""
 DOUBTS = _REST + 40
 """1 once a worker's $FP_CTL has asked to round to minus infinity, which the machine may not be able to."""
 
@@ -129,7 +132,12 @@ EXITS = POINTERS + 16
 behind the exit."""
 EXIT_FIELDS = 4
 
-STATE_WORDS = EXITS + EXIT_FIELDS * CONTEXTS
+TOUCHES = EXITS + EXIT_FIELDS * CONTEXTS
+"""What the supervisor has touched in a compute phase that is watched for races: number of the phase, how many
+accesses, and of each the address, where it ends, and 1 if it is a store."""
+MOST_TOUCHES, TOUCH_FIELDS = 8, 3
+
+STATE_WORDS = TOUCHES + 2 + TOUCH_FIELDS * MOST_TOUCHES
 
 REPORT = (STOP, STOP_CLOCK, STOP_CONTEXT, STOP_PC, STOP_DETAIL)
 """What the compiled entry point reports of each tile it has run, in this order."""

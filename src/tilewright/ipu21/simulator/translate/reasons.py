@@ -40,7 +40,7 @@ NAMES = {
     OPERAND: "registers that an instruction does not accept",
     TRAP: "a trap",
     UNWRITTEN: "a load of what nobody had written before the launch",
-    TOUCHED: "the supervisor has touched memory since it launched workers",
+    TOUCHED: "workers share a word with the supervisor, or it has touched many words since it launched them",
     REWRITTEN: "the program has stored over the code",
 }
 """Numbers to words. All but the first five end in an exception or a stop of the other engine, or might. The

@@ -238,6 +238,34 @@ def forget_records(scratch: Integers) -> int:
     return 0
 
 
+def meets_worker(scratch: Integers, low: int, high: int, store: int) -> int:
+    """Not zero if a worker stored some of the words from one offset in tile memory to another; or, if these
+    are stored to, touched some of them.
+    """
+    found = 0
+    for kind in range(2 * WORKERS):
+        if store | (kind & 1):
+            runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
+            for index in range(scratch[sc.RUN_COUNTS + kind]):
+                found |= (runs[2 * index] < high) & (low < runs[2 * index + 1])
+            combs = integers_at(scratch[sc.COMBS] + kind * sc.COMB_BYTES)
+            for index in range(scratch[sc.COMB_COUNTS + kind]):
+                first, end = combs[4 * index], combs[4 * index + 1]
+                step, size = combs[4 * index + 2], combs[4 * index + 3]
+                if low < end and first < high and not between(first, size, low, high - low, step):
+                    found = 1
+    dirty = bytes_at(scratch[sc.DIRTY])
+    for word in range(low >> 2, high >> 2):
+        page = word >> sc.PAGE_LOG
+        if dirty[page]:
+            lines = integers_at(scratch[sc.BITS] + page * 768)
+            place = (word >> 6) & (sc.LINE - 1)
+            for kind in range(2 * WORKERS):
+                if store | (kind & 1):
+                    found |= (lines[place + sc.LINE * kind] >> (word & 63)) & 1
+    return found
+
+
 def marks_meet(scratch: Integers) -> int:
     """The same by the bitmap alone."""
     found = 0

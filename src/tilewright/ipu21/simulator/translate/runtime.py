@@ -33,7 +33,7 @@ from ..stops import STOP_ASSISTANCE
 from . import reasons as why
 from . import scratch as sc
 from .accesses import ELEMENT_BITS, INTERLEAVED_BITS
-from .recording import forget_records, races
+from .recording import forget_records, meets_worker, races
 from .written import loads_unwritten, note_written, unwritten
 
 GENERAL_BITS = ROUNDING | ESR
@@ -414,6 +414,34 @@ def refuse(state: Integers, scratch: Integers, outcome: int) -> int:
         return 1
     scratch[sc.UNDONE] += 1
     scratch[sc.REASON_COUNTS + scratch[sc.REASON]] += 1
+    if scratch[sc.REASON] != why.SPECIAL:
+        state[at.REFUSED] = state[at.EPOCH]
+    return 0
+
+
+def meets_supervisor(state: Integers, scratch: Integers) -> int:
+    """Not zero if workers and what the supervisor has touched since it launched them share a word that one of
+    them stored.
+    """
+    found = 0
+    if state[at.TOUCHES] == state[at.EPOCH]:
+        for index in range(state[at.TOUCHES + 1]):
+            place = at.TOUCHES + 2 + at.TOUCH_FIELDS * index
+            low, high = (state[place] - TILE_BASE) & -4, (state[place + 1] - TILE_BASE + 3) & -4
+            found |= meets_worker(scratch, low, high, state[place + 2])
+    return found
+
+
+def checked(state: Integers, scratch: Integers) -> int:
+    """Look at what workers have touched, where that is watched; 1 if only the other engine can judge it."""
+    if state[at.CHECKS] & at.CHECK_RACES and meets_supervisor(state, scratch):
+        scratch[sc.REASON] = why.TOUCHED
+        return 1
+    if state[at.CHECKS] & at.CHECK_POISON:
+        if loads_unwritten(state, scratch):
+            scratch[sc.REASON] = why.UNWRITTEN
+            return 1
+        note_written(state, scratch)
     return 0
 
 
@@ -428,12 +456,8 @@ def run_launch(state: Integers, scratch: Integers) -> int:
     move_registers(state, scratch, 0)
     outcome = run_each(state, scratch)
     race = races(scratch)
-    if outcome == 0 and race == 0 and state[at.CHECKS] & at.CHECK_POISON:
-        if loads_unwritten(state, scratch):
-            scratch[sc.REASON] = why.UNWRITTEN
-            outcome = 1
-        else:
-            note_written(state, scratch)
+    if outcome == 0 and race == 0:
+        outcome = checked(state, scratch)
     forget_records(scratch)
     if outcome == 0 and race == 0:
         forget_saved(scratch)
@@ -447,6 +471,7 @@ def run_launch(state: Integers, scratch: Integers) -> int:
         return refuse(state, scratch, outcome)
     scratch[sc.RACES] += 1
     scratch[sc.REASON_COUNTS + why.RACE] += 1
+    state[at.REFUSED] = state[at.EPOCH]
     integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * scratch[sc.USED])[sc.FAILURES] += 1
     return 0
 
@@ -534,6 +559,8 @@ def assist(state: Integers) -> int:
         return 0
     scratch = integers_at(state[at.ASSISTANCE + 1])
     if state[at.ACTIVE]:
+        if state[at.REFUSED] == state[at.EPOCH]:
+            return 0
         if state[at.WAITING] or (about_to_start(state) and only_waits(state)):
             return run_launch(state, scratch)
         return 0

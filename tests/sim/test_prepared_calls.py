@@ -14,7 +14,7 @@ from tilewright.ipu21.compile import plan_for_ipu21
 from tilewright.ipu21.emit.lines import Line, early, last_issue
 from tilewright.ipu21.emit.moving import move_lines, reset_lines
 from tilewright.ipu21.emit.prepared import Moving, Prepared, PreparedCalls
-from tilewright.ipu21.emit.step_code import ClassProgram
+from tilewright.ipu21.emit.step_code import SHADOW, ClassProgram
 from tilewright.ipu21.isa.decode import decode
 from tilewright.ipu21.kernels.tail import Tail
 from tilewright.ipu21.lower.calls import Call
@@ -218,6 +218,27 @@ def test_steps_begin_behind_the_wait_for_the_one_before() -> None:
     names = [decode(word).form.mnemonic for word in program.code.words]
     assert names == ["setzi", "setzi", "runall", "setzi", "setzi", "sync", "runall", "sync"]
     assert program.code.marks == [(0, 0), (24, 1), (24, 2)]
+
+
+@pytest.mark.parametrize("launched", [True, False])
+def test_loops_close_in_the_shadow_of_a_launch(launched: bool) -> None:
+    """Nothing is stored until the workers are waited for, and what is done before costs nothing."""
+    program = ClassProgram(TileClass(0, np.array([0]), {}), lambda _: 0, {}, 0x5D000, 0x5C800)
+    head = program.enter_loop([])
+    if launched:
+        launch = Tail(frozenset((9, 11)), (9, 11, 0))
+        prepared = Prepared(0x4D000, launch, {9: 0x4D100, 11: 0x5C900}, {}, (), (), 100)
+        program.compute(Call("gemm_f16", np.array([True]), [], {}, [], {}), 0, 0, prepared)
+    before = program.code.cycles.get(0, 0)
+    begin = len(program.code.words)
+    program.close_loop(head, 3, [Moving(0, 5, 8), Moving(4, 7, 8)], 0)
+    names = [decode(word).form.mnemonic for word in program.code.words[begin - launched :]]
+    hidden = names[: names.index("sync")] if launched else []
+    assert names.count("st32") == 3 and names[-1] == "brnz"
+    assert names.count("ld32") == 2 and hidden.count("ld32") == 2 * launched
+    assert set(hidden) <= {"setzi", "ld32"} and len(hidden) <= SHADOW
+    # The wait for an address and that for what it leads to are over.
+    assert program.code.cycles[0] - before == (20 if launched else 32)
 
 
 def test_frames_give_way_where_a_loop_calls_too_much() -> None:

@@ -63,8 +63,8 @@ class StepCode:
 class ClassProgram:
     """Emits the steps of one tile class.
 
-    Instructions that only set registers for what comes next go where they cost nothing: between the start of
-    workers and the wait for them.
+    Instructions that only set registers for what comes next, a step or another iteration, go where they cost
+    nothing: between the start of workers and the wait for them.
 
     Args:
         tile_class: whose program it is.
@@ -99,16 +99,21 @@ class ClassProgram:
         Returns how many instructions went there.
         """
         hidden = min(self._shadow, len(block.setup))
-        if hidden:
-            # Steps in which this class has no part begin behind the wait, too.
-            end = 4 * len(self.code.words)
-            marks = self.code.marks
-            self.code.marks = [(end + 4 * hidden if at == end else at, number) for at, number in marks]
-            self.code.words[-1:-1] = words_of(block.setup[:hidden])
+        self._hide(block.setup[:hidden])
         self.code.mark(step)
         self.code.words += words_of([*block.setup[hidden:], *block.body])
         self._shadow = SHADOW if block.launches else 0
         return hidden
+
+    def _hide(self, lines: Sequence[Line]) -> None:
+        """Instructions between the start of workers, with which the code ends, and the wait."""
+        if not lines:
+            return
+        # Steps in which this class has no part begin behind the wait, too.
+        end = 4 * len(self.code.words)
+        marks = self.code.marks
+        self.code.marks = [(end + 4 * len(lines) if at == end else at, number) for at, number in marks]
+        self.code.words[-1:-1] = words_of(lines)
 
     def enter_loop(self, moving: Sequence[Moving]) -> int:
         """Begin with iteration 0; the byte address of the loop's head."""
@@ -123,8 +128,7 @@ class ClassProgram:
         Args:
             last: plan step that the cycles of moving on are added to.
         """
-        self._shadow = 0
-        # No call is under way, so the register of return addresses is free.
+        # Nobody returns from a call that is under way, so the register of return addresses is free.
         counting = [
             *constant(RETURN, ITERATION),
             load(0, RETURN, 0),
@@ -134,8 +138,15 @@ class ClassProgram:
         ]
         again = Line(build.brnz(RETURN, head), -1, (RETURN,))
         lines = [*early([*counting, *move_lines(moving, self.area)]), again]
-        self.code.words += words_of(lines)
-        self.code.cycles[last] = self.code.cycles.get(last, 0) + last_issue(lines) + SUPERVISOR_BRANCH
+        hidden = 0
+        # Workers may still have to read what is stored.
+        while lines[hidden].sets >= 0 and last_issue(lines[: hidden + 1]) < self._shadow:
+            hidden += 1
+        self._hide(lines[:hidden])
+        self._shadow = 0
+        self.code.words += words_of(lines[hidden:])
+        taken = last_issue(lines[hidden:]) + SUPERVISOR_BRANCH
+        self.code.cycles[last] = self.code.cycles.get(last, 0) + taken
 
     def compute(self, call: Call, number: int, step: int, prepared: Prepared | None) -> None:
         """Call a kernel; nothing if the class has no part in it.

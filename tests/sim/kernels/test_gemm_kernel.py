@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 
 from tilewright.errors import PlacementError, UnsupportedError
 from tilewright.ipu21.kernels import KERNELS, STRAIGHT, gemm, link_kernels
-from tilewright.ipu21.kernels.gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, MODES, NEAR_ROWS, ROW, ZERO
+from tilewright.ipu21.kernels.gemm_few import FINAL, FIRST, LAST, MIDDLE
+from tilewright.ipu21.kernels.gemm_few_stream import FewPanel, Opening
+from tilewright.ipu21.kernels.gemm_frame import (
+    ADD,
+    CHUNK_ROWS,
+    FEW_ROWS,
+    MODES,
+    NEAR_ROWS,
+    PART_ROWS,
+    ROW,
+    ZERO,
+)
 from tilewright.ipu21.kernels.gemm_source import SYMBOLS
 from tilewright.ipu21.kernels.gemm_tables import straight_names, straight_of
 from tilewright.ipu21.machine.memory import REGION1_BASE, TILE_END
@@ -130,7 +141,7 @@ def test_nothing_unwritten_or_shared_is_read(mode: str, rows: int) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    "rows", [19, 24, 31, 36, 59, 150, NEAR_ROWS, NEAR_ROWS + 1, 285, 288, 790, 797, 1056]
+    "rows", [19, 24, 31, 36, 59, 150, NEAR_ROWS, NEAR_ROWS + 1, 285, 288, 790, 797, PART_ROWS + 288]
 )
 def test_straight_middle_panels_save_a_slot_each(rows: int, mode: str) -> None:
     for inner, columns in ((2, 2), (3, 1), (4, 3)):
@@ -149,7 +160,7 @@ def test_straight_panels_are_asked_for_where_there_are_some() -> None:
     near, far = "gemm_f16_near_", "gemm_f16_far_"
     assert asked[:8] == [None, None, None, f"{near}4", f"{near}4", None, None, f"{near}6"]
     assert asked[8:] == [f"{near}26", f"{far}26", f"{far}48", None]
-    asked = [straight_of(CHUNK_ROWS + rows) for rows in (0, 12, 18, 19, 30, 288)]
+    asked = [straight_of(PART_ROWS + rows) for rows in (12, 13, 18, 19, 30, 288)]
     assert asked == [None, None, None, f"{far}4", f"{far}5", f"{far}48"]
     every = {name for name in map(straight_of, range(2000)) if name}
     assert every <= set(STRAIGHT)
@@ -316,6 +327,36 @@ def test_formula_keeps_the_goal(rows: int, inner: int, columns: int) -> None:
 def test_few_rows_take_little_more_than_their_share(rows: int) -> None:
     """Four slots per row, a hundred cycles for the weights and the launch."""
     assert gemm.panel_cycles(rows) <= 24 * -(-rows // 6) + 102
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_few_rows_flow_from_panel_to_panel(mode: str) -> None:
+    """Eight multiplications and the exit, one more for each row whose sums are rounded on the way; four and a
+    store at the end.
+    """
+    assert FewPanel(mode, FIRST, LAST).slots == 9
+    assert FewPanel(mode, FIRST, MIDDLE).slots == 10
+    assert FewPanel(mode, MIDDLE, LAST).slots == 11
+    assert FewPanel(mode, FIRST, FINAL).slots == 14
+    assert FewPanel().slots == 11
+    assert FewPanel(ZERO, MIDDLE, FINAL).slots == 15
+    pointers = {ZERO: 4, ROW: 8, ADD: 11}[mode]
+    assert Opening(mode, False, False).slots == pointers + 10
+    assert Opening(mode, True, False).slots == pointers + 9 + (mode == ROW)
+    assert Opening(mode, True, True).slots == pointers + 14
+
+
+@pytest.mark.parametrize("mode", [ROW, ADD])
+@pytest.mark.parametrize("rows", range(1, FEW_ROWS + 1))
+def test_interleaved_input_and_start_may_lie_side_by_side(mode: str, rows: int) -> None:
+    """Words that are loaded together have different parity; so have a start's and the result's."""
+    for inner, columns in SHAPES:
+        case = Case(rows, inner, columns, mode)
+        case.where["a"] = C + 0x20000
+        case.where["start"] = case.where["a"] + case.a.nbytes
+        case.check_thoroughly()
+        case.where |= {"a": A, "start": C + 0x4000}
+        case.check_thoroughly()
 
 
 def test_formula_takes_arrays() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tilewright.ipu21.kernels.gemm_frame import FEW_ROWS
 from tilewright.ipu21.kernels.kernel import Contract, Operand, Scalar
 from tilewright.ipu21.plan import cost
 
@@ -52,3 +53,11 @@ def test_the_call_that_is_looked_at_is_legal_and_of_common_size(
     assert cost._beside(symbol) == (cost.START if launch else cost.GO_ON) - 7
     assert [seen[number] for number in sorted(seen)][3:] == [cost.SIZE, 40, 10, 32]
     assert seen[3] == 0 != seen[2] != seen[4]
+
+
+def test_few_rows_are_judged_by_a_prologue_of_their_own() -> None:
+    rows = np.array([6, FEW_ROWS, FEW_ROWS + 1])
+    for inner, columns in ((1, 1), (2, 1), (1, 3)):
+        fewest, few, more = cost.gemm(rows, inner, columns)
+        assert 0 < fewest == few < more
+        assert cost.gemm(FEW_ROWS, inner, columns) == few

@@ -210,7 +210,7 @@ def test_inputs_are_not_stored_as_loops_want_them_if_that_costs_one_more_than_an
         return made[-1]
 
     monkeypatch.setattr(planner, "Planner", recorded)
-    graph = tw.trace(network, x=tw.TensorType((8, 256)), z=tw.TensorType((48, 256)))
+    graph = tw.trace(network, x=tw.TensorType((12, 256)), z=tw.TensorType((48, 256)))
     plan = plan_graph(graph, tiles=48)
     first, other = (each.builder.plan for each in made)
     assert plan is first and len(enters(first)) == 2

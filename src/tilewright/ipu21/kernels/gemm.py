@@ -28,8 +28,19 @@ from ..machine.timing import RUN_LAUNCH, RUN_RELEASE, WORKER_SLOTS
 from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
 from . import gemm_few as few
 from . import gemm_source, gemm_stream
-from .gemm_few import FewPanel, Opening
-from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, MODES, NEAR_ROWS, ROW, W_STRIDES, ZERO, start_operand
+from .gemm_few_stream import FewPanel, Opening, check_slots
+from .gemm_frame import (
+    ADD,
+    CHUNK_ROWS,
+    FEW_ROWS,
+    MODES,
+    NEAR_ROWS,
+    PART_ROWS,
+    ROW,
+    W_STRIDES,
+    ZERO,
+    start_operand,
+)
 from .gemm_short import ShortPanel, short_start_slots
 from .gemm_source import LISTED, SYMBOLS
 from .gemm_stream import Panel
@@ -87,7 +98,7 @@ def contract(mode: str, *, listed: bool = False) -> Contract:
     )
 
 
-ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT, ENTRY_SHORT_FEW = 365, 274, 294, 265
+ENTRY_STREAM, ENTRY_FEW, ENTRY_SHORT, ENTRY_SHORT_FEW = 365, 795, 294, 265
 """Supervisor cycles of a chunk outside its panels, with call and return: for many rows and for few, and for
 both where accumulators do not survive."""
 ENTRY_ADD, ENTRY_NARROW, ENTRY_SINGLE, AGAIN = 28, 5, 6, 48
@@ -171,7 +182,7 @@ def _few_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:
 
     def opening(single: bool, lone: bool) -> Any:
         begin = Opening(mode, single, lone)
-        return begin.slots + less * few.check_slots(begin.panel)
+        return begin.slots + less * check_slots(begin.panel)
 
     def pair(first: str, second: str) -> Any:
         panel = FewPanel(mode, first, second)
@@ -179,7 +190,7 @@ def _few_slots(mode: str, rows: Any, inner: Any, columns: Any) -> Any:
 
     several = (columns - 1) * (pair(few.FIRST, few.MIDDLE) + pair(few.MIDDLE, few.LAST))
     several = several + columns * (inner - 2) * FewPanel().slots + pair(few.MIDDLE, few.FINAL)
-    several = several + np.where(columns == 1, opening(False, True), opening(False, False))
+    several = several + opening(False, False)
     single = (columns - 2) * pair(few.FIRST, few.LAST) + pair(few.FIRST, few.FINAL)
     single = np.where(columns == 1, opening(True, True), single + opening(True, False))
     return np.where(inner == 1, single, several)
@@ -251,23 +262,23 @@ def cycles_of(
         return _chunk(mode, part, rows, inner, columns, wide, survive, straight, listed)
 
     again, idle = (LISTED_AGAIN, RETURN_LISTED) if listed else (AGAIN, 0)
-    return in_chunks(chunk, rows, columns, CHUNK_ROWS, again, idle)
+    return in_chunks(chunk, rows, columns, CHUNK_ROWS, PART_ROWS, again, idle)
 
 
 def in_chunks(
-    chunk: Callable[[Any], Any], rows: Any, columns: Any, size: int, again: int, idle: int = 0
+    chunk: Callable[[Any], Any], rows: Any, columns: Any, size: int, part: int, again: int, idle: int = 0
 ) -> Any:
-    """Cycles of a call that works off its rows `size` at a time.
+    """Cycles of a call that works off `part` of its rows at a time while more than `size` are left.
 
     Args:
         chunk: cycles of a chunk of so many rows.
         again: cycles more of each after the first.
         idle: cycles more of a call without work.
     """
-    full = np.maximum(rows - 1, 0) // size
-    busy = chunk(rows - full * size)
+    full = ceil_div(np.maximum(rows - size, 0), part)
+    busy = chunk(rows - full * part)
     if np.any(full):
-        busy = busy + full * (chunk(np.asarray(size)) + again)
+        busy = busy + full * (chunk(np.asarray(part)) + again)
     nothing = np.where(rows == 0, RETURN_ROWS, RETURN_COLUMNS) + idle
     return np.where((rows == 0) | (columns == 0), nothing, busy) + 0
 

@@ -97,7 +97,7 @@ def cycles_of(
         return _chunk(mode, part, inner, columns, wide, survive)
 
     size, again = (STREAM_CHUNK_ROWS, AGAIN_STREAM) if survive else (CHUNK_ROWS, AGAIN_SHORT)
-    return gemm.in_chunks(chunk, rows, columns, size, again)
+    return gemm.in_chunks(chunk, rows, columns, size, size, again)
 
 
 def _chunk(mode: str, rows: Any, inner: Any, columns: Any, wide: Any, survive: bool) -> Any:

@@ -11,7 +11,7 @@ from .gemm_f32_short import short_routines, short_tables
 from .gemm_f32_stream import StreamPanel, panel_lines
 from .gemm_few import FINAL, FIRST, LAST, MIDDLE
 from .gemm_frame import ADD, CHUNK_ROWS, FEW_ROWS, LARGER, ROW, SMALLER, ZERO
-from .gemm_prologue import INNER_MASK, both, falling, repeats, stream_frame
+from .gemm_prologue import INNER_MASK, both, falling, few_code, repeats, stream_frame
 from .gemm_source import Family, family_source
 from .gemm_tables import TABLE_BYTES
 from .supervisor import to_frame
@@ -159,11 +159,12 @@ def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
             SYMBOLS,
             ROW_BYTES,
             STREAM_CHUNK_ROWS,
+            STREAM_CHUNK_ROWS,
             FEW_ROWS,
             _tables,
             _routines,
             _stream_frame(),
-            _few_frame(),
+            few_code(_few_frame()),
             _shared(),
         )
     else:
@@ -171,6 +172,7 @@ def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
             "gemm_f32",
             SYMBOLS,
             ROW_BYTES,
+            CHUNK_ROWS,
             CHUNK_ROWS,
             0,
             short_tables,

@@ -38,6 +38,8 @@ CHUNK_ROWS = 768
 """Most rows at a time: 128 per worker are what the way back over a column of C, in words, fits a field."""
 FEW_ROWS = 12
 """Up to here, workers have at most two rows and keep partial sums in their accumulators."""
+PART_ROWS = CHUNK_ROWS - FEW_ROWS
+"""Rows of a chunk that is not the last one, which then has more than `FEW_ROWS`."""
 NEAR_ROWS = 152
 """Most rows in memory for which the way to the next K group fits a stride field."""
 
@@ -54,7 +56,9 @@ SOURCE = 7
 """Word of a block: the row where sums start."""
 W_FIRST, W_INNER, W_STRIDE, SHAPE, FINAL, GO = range(48, 54)
 """The supervisor's own words; `FINAL`: entry of the last panel, `GO`: where a chunk's end leads."""
-FRAME_BYTES = 4 * (GO + 1)
+OWN_STRIDES, OWN_BACK = range(GO + 1, GO + 13, 6)
+"""First of six words, one per worker, for `gemm_few_stream`."""
+FRAME_BYTES = 4 * (OWN_BACK + 6)
 BASE_STEP = 1
 """Words from one worker's base to the next one's."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...arithmetic import ceil_div
 from ..machine.memory import REGION1_SHIFT
 from . import gemm_few as few
 from . import gemm_stream as stream
@@ -53,8 +54,9 @@ from .gemm_tables import (
 from .supervisor import load_back, schedule, to_frame
 
 INNER_MASK = 0xFFF
-_FREE = ("$m2", "$m3", "$m4", "$m5", "$m6", "$m8", "$m9")
-_GIVEN = {"%q": "$m10", "%shape": "$m7"}
+FREE = ("$m2", "$m3", "$m4", "$m5", "$m6", "$m8", "$m9")
+GIVEN = {"%q": "$m10", "%shape": "$m7"}
+"""What the code that goes from the first table to that of a call may use, and what it finds there."""
 
 
 def table_entry(register: str, word: int) -> str:
@@ -79,11 +81,10 @@ def prologue(
         listed: $m4 is the list of panels instead of the first of them, $m8 has the bits that all their
             addresses have in common, and the loops begin with the list.
     """
-    ways = [*schedule(_straight_middle(), _FREE), *schedule(stream_frame, _FREE, _GIVEN)]
-    ways = ways if straight else schedule(stream_frame, _FREE, _GIVEN)
+    ways = [*schedule(_straight_middle(), FREE), *schedule(stream_frame, FREE, GIVEN)]
+    ways = ways if straight else schedule(stream_frame, FREE, GIVEN)
     if few_frame:
-        many, is_few = ways, schedule(few_frame, _FREE, _GIVEN)
-        ways = ["brnz $m6, .Lgemm_few", *many, "bri .Lgemm_settle", ".Lgemm_few:", *is_few]
+        ways = ["brnz $m6, .Lgemm_few", *ways, "bri .Lgemm_settle", ".Lgemm_few:", *few_frame]
     return [
         "shr $m1, $m7, 16",
         f"add $m11, $m11, -{FRAME_BYTES}",
@@ -117,20 +118,21 @@ def prologue(
 _KEPT = ((2, CHUNK_C), (3, CHUNK_A), (5, CHUNK_START), (1, GROUP), (0, TABLES), (6, LEFT), (7, CHUNK_SHAPE))
 
 
-def leaves(chunk_rows: int, row_bytes: int, most: int) -> list[str]:
+def leaves(part_rows: int, row_bytes: int, most: int) -> list[str]:
     """The end of a call without work; what a chunk that is not the last leaves to the next one, and how that
     begins.
 
     Args:
         most: bytes an immediate operand can add.
     """
-    further = [most] * (chunk_rows * row_bytes // most)
+    steps = ceil_div(part_rows * row_bytes, most)
+    further = [part_rows * row_bytes // steps] * steps
     return [
         ".Lgemm_leave:",
         f"add $m11, $m11, {FRAME_BYTES}",
         "br $m10",
         ".Lgemm_part:",
-        f"setzi $m10, {chunk_rows}",
+        f"setzi $m10, {part_rows}",
         "sub $m6, $m6, $m10",
         *(to_frame(f"$m{register}", word) for register, word in _KEPT),
         load_back("$m6", GO),
@@ -401,12 +403,9 @@ def stream_frame(*, even: bool = False, signed_repeats: bool = False) -> list[st
     ]
 
 
-def few_frame(*, straight: bool) -> list[str]:
+def few_frame() -> list[str]:
     """The same for few rows. Steps in words: between rows 1 or, for one row, -3; to the next K group; to the
     first. A worker without rows stays where it is: -3 each.
-
-    Args:
-        straight: as in `prologue`.
     """
     lines = [
         *both("$m1", few.COLUMN),
@@ -429,13 +428,25 @@ def few_frame(*, straight: bool) -> list[str]:
             f"sub %back{q}, %next{q}, {whole}",
             to_frame(f"%back{q}", place + few.FIRST_GROUP),
         ]
-    return [
+    lines = [
         *lines,
         to_frame("%q", SMALLER + few.ROWS),
         "add %q_more, %q, 1",
         to_frame("%q_more", LARGER + few.ROWS),
-        *([to_frame("$mzero", STRAIGHT_MIDDLE)] if straight else []),
         "cmpeq %single, %inner, 1",
+        *few_table(),
+    ]
+    return few_code(lines)
+
+
+def few_code(lines: Sequence[str]) -> list[str]:
+    """Supervisor code that knows the fewer rows of a worker and the shape."""
+    return schedule(lines, FREE, GIVEN)
+
+
+def few_table() -> list[str]:
+    """$m0 = the table of few rows, from whether there is one K group and whether workers are without rows."""
+    return [
         "add %table, %none, %none",
         "add %table, %table, %single",
         f"mul %table, %table, {TABLE_BYTES}",

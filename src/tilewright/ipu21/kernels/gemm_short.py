@@ -7,7 +7,7 @@ panel that is `last` of a column group moves on to the next one.
 Worker registers of more than `FEW_ROWS` rows, as in `gemm_stream` but for:
     $m4 input rows of the present K group   $m5 C, $m9 start rows of the present column group
     $m6, $m7 from input word 1 to the next and to the first K group     $m10 pointer of the first partials
-Of few rows, as in `gemm_few` but for:
+Of few rows, as in `gemm_few`, and:
     $m5, $m9 as above       $m2 bytes from column to column       $m10, $m11 pointers to partials and results
 """
 
@@ -77,7 +77,7 @@ def _few_panel(panel: ShortPanel) -> list[str]:
         lines.append(f"mov $m10, {'$m9' if panel.first else '$m5'}")
         lines += few.fill("mov $m11, $m5", "-3" if panel.source == ROW else "$m6", "$m10")
     between = "" if panel.source == ZERO else "1"
-    return [*lines, *few.exchange(0, between, "", pointers=pointers), *few.store_both(pointers)]
+    return [*lines, *few.exchange(0, between, "", pointers), *few.store_both(pointers)]
 
 
 def _stream_panel(panel: ShortPanel) -> list[str]:

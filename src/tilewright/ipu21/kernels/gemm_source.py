@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..machine.workers import ACCUMULATORS_SURVIVE_EXIT
+from .gemm_few_prologue import few_stream_frame
 from .gemm_frame import (
     ADD,
     BASE_STEP,
@@ -22,6 +23,7 @@ from .gemm_frame import (
     FRAME_BYTES,
     GO,
     MODES,
+    PART_ROWS,
     ROW,
     ZERO,
 )
@@ -58,7 +60,7 @@ class Family:
         name: part of section names.
         symbols: entry point of each start mode.
         row_bytes: of 16 columns of A and C.
-        chunk_rows: most rows at a time.
+        chunk_rows: most rows at a time. part_rows: rows of a chunk that is not the last.
         few_rows: up to here the tables for few rows are used and workers may be without rows there.
         tables, routines: see `gemm_tables`. shared: routines of all start modes; straight: symbols of middle
             panels that may be linked.
@@ -71,6 +73,7 @@ class Family:
     symbols: Mapping[str, str]
     row_bytes: int
     chunk_rows: int
+    part_rows: int
     few_rows: int
     tables: Callable[[str], list[str]]
     routines: Callable[[str], list[str]]
@@ -110,7 +113,7 @@ def _supervisor(family: Family, *, listed: bool = False) -> list[str]:
             listed=listed,
         ),
         *_loop("wide", True, listed),
-        *leaves(family.chunk_rows, family.row_bytes, 32 * CHUNK_ROWS),
+        *leaves(family.part_rows, family.row_bytes, 32 * CHUNK_ROWS),
         *_loop("narrow", False, listed),
     ]
     if not listed:
@@ -197,11 +200,12 @@ def source(survive: bool = ACCUMULATORS_SURVIVE_EXIT) -> str:
         SYMBOLS,
         32,
         CHUNK_ROWS,
+        PART_ROWS,
         FEW_ROWS,
         tables if survive else short_tables,
         mode_routines if survive else short_routines,
         stream_frame(even=survive),
-        few_frame(straight=survive),
+        few_stream_frame() if survive else few_frame(),
         shared_routines() if survive else (),
         straight_names() if survive else (),
         LISTED,

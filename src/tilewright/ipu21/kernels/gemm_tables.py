@@ -9,8 +9,8 @@ from functools import partial
 from ...arithmetic import ceil_div
 from ..machine.timing import WORKER_SLOTS
 from . import gemm_few as few
-from .gemm_few import FewPanel, Opening, few_lines, opening_lines
-from .gemm_frame import ADD, CHUNK_ROWS, NEAR_ROWS, ZERO
+from .gemm_few_stream import OPENINGS, FewPanel, Opening, few_lines, opening_lines
+from .gemm_frame import ADD, CHUNK_ROWS, MODES, NEAR_ROWS, PART_ROWS, ZERO
 from .gemm_short import ShortPanel, short_lines, short_start_lines
 from .gemm_stream import SHORTEST, STRAIGHT, UNROLLED, Panel, panel_lines
 from .text import routine, section, worker
@@ -22,7 +22,8 @@ OPENING_OF, LONE_OF, FIRST_OF, MIDDLE_OF, LAST_OF, FINAL_OF = range(6)
 TABLE_BYTES = 24
 """Words of a table: where a call of several column groups begins, and one of one; a column group's first,
 middle and last panel; the call's last panel. A product with one K group is done like one with one column
-group, as if its column groups were K groups."""
+group, as if its column groups were K groups; with few rows, the place of its start mode in `MODES` is where
+the first panel would be."""
 
 
 def tables(mode: str) -> list[str]:
@@ -41,7 +42,7 @@ def tables(mode: str) -> list[str]:
         openings = [replace(only, opening=True).label, replace(final, opening=True, lone=True).label]
         return [*openings, "0", only.label, final.label, final.label]
 
-    words = [str(32 * CHUNK_ROWS if mode == ADD else 0), *stream_table(True), *stream_table(False)]
+    words = [str(32 * PART_ROWS if mode == ADD else 0), *stream_table(True), *stream_table(False)]
     words += only_table() + _few_table(mode, "_all") + _few_table(mode, "")
     return words + stream_table(True, 5) + stream_table(False, SHORTEST) + only_table(SHORTEST)
 
@@ -55,7 +56,7 @@ def straight_of(rows: int) -> str | None:
     """Symbol of the straight middle panel that a call with so many rows and three K groups or more asks for,
     if there is one.
     """
-    last = rows - max(rows - 1, 0) // CHUNK_ROWS * CHUNK_ROWS
+    last = rows - ceil_div(max(rows - CHUNK_ROWS, 0), PART_ROWS) * PART_ROWS
     panel = Panel(near=rows <= NEAR_ROWS, rows=ceil_div(last, WORKER_SLOTS))
     wanted = panel.rows in STRAIGHT and not (panel.near and panel.rows in UNROLLED)
     return _straight_name(panel) if wanted else None
@@ -90,10 +91,11 @@ def _few_table(mode: str, stores: str) -> list[str]:
     def pair(first: str, second: str, mode: str = mode) -> str:
         return FewPanel(mode, first, second).label + stores
 
-    several = [opening(False, False), opening(False, True), pair(few.FIRST, few.MIDDLE), FewPanel().label]
+    several = [*[opening(False, False)] * 2, pair(few.FIRST, few.MIDDLE), FewPanel().label]
     several += [pair(few.MIDDLE, few.LAST), pair(few.MIDDLE, few.FINAL, ZERO)]
     final = pair(few.FIRST, few.FINAL)
-    return [*several, opening(True, False), opening(True, True), "0", pair(few.FIRST, few.LAST), final, final]
+    single = [opening(True, False), opening(True, True), str(MODES.index(mode)), pair(few.FIRST, few.LAST)]
+    return [*several, *single, final, final]
 
 
 def mode_routines(mode: str) -> list[str]:
@@ -111,9 +113,8 @@ def mode_routines(mode: str) -> list[str]:
         final = replace(only, final=True)
         panels += [only, replace(only, opening=True), final, replace(final, opening=True, lone=True)]
     lines = [line for panel in panels for line in routine(panel_lines(panel))]
-    for single in (False, True):
-        for lone in (False, True):
-            lines += routine(opening_lines(Opening(mode, single, lone)))
+    for kind in OPENINGS:
+        lines += routine(opening_lines(Opening(mode, *kind)))
     for halves in (
         (few.FIRST, few.MIDDLE),
         (few.FIRST, few.LAST),
@@ -153,7 +154,7 @@ def short_tables(mode: str) -> list[str]:
         panel = ShortPanel(mode, True, True, is_few).label
         return [*[_short_start(mode, is_few, True)] * 2, "0", panel, panel, panel]
 
-    step = str(32 * CHUNK_ROWS if mode == ADD else 0)
+    step = str(32 * PART_ROWS if mode == ADD else 0)
     few_tables = [*table(True), *only(True)]
     return [step, *table(False), *table(False), *only(False), *few_tables, *few_tables]
 

@@ -14,6 +14,7 @@ import numpy as np
 from ...arithmetic import align_up
 from ..kernels import KERNELS, link_kernels
 from ..kernels.copy_spans import expected
+from ..kernels.gemm_frame import FEW_ROWS
 from ..kernels.prologue import Code, run_ahead
 from ..kernels.runtime import STACK_TOP
 from ..kernels.tail import tail_of
@@ -31,7 +32,8 @@ START, GO_ON = 2, 20
 """Cycles of a prepared call before its workers start, less those of the return that it saves; the same where
 it goes on in the kernel's code (fitted to the simulator)."""
 SIZE = 24
-"""Of the call by which a kernel's prologue is judged; its length hardly depends on sizes."""
+"""Of the call by which a kernel's prologue is judged; its length hardly depends on sizes, except that matrix
+kernels have one of its own for few rows."""
 
 
 def exchange(words: Any, fragments: Any) -> Any:
@@ -55,13 +57,13 @@ def kernel(symbol: str, **scalars: Any) -> Any:
 
 
 @cache
-def _beside(symbol: str) -> int:
+def _beside(symbol: str, size: int = SIZE) -> int:
     """Cycles of a call beside the kernel's formula: its prologue is executed by the compiler."""
     contract, image = KERNELS[symbol].contract, link_kernels([symbol], {})
     used = [operand.name for operand in contract.operands if operand.role != "unused"]
     values = {name: REGION1_BASE + 0x1000 * index for index, name in enumerate(used)}
     for scalar in contract.scalars:
-        values[scalar.name] = align_up(max(scalar.minimum, min(SIZE, scalar.maximum)), scalar.multiple)
+        values[scalar.name] = align_up(max(scalar.minimum, min(size, scalar.maximum)), scalar.multiple)
     arguments = {number: np.array([value]) for number, value in contract.registers(**values).items()}
     code = Code(image)
     (reached,) = run_ahead(code, image.symbols[symbol], arguments, STACK_TOP)
@@ -77,8 +79,10 @@ def gemm(rows: Any, inner: Any, columns: Any, element_bytes: int = 2, *, listed:
     """
     if element_bytes == 2:
         symbol = "gemm_listed_f16" if listed else "gemm_f16"
-        return kernel(symbol, rows=rows, inner=inner, columns=columns)
-    return kernel("gemm_f32", rows=rows, inner=2 * inner, columns=columns)
+    else:
+        symbol, inner = "gemm_f32", 2 * inner
+    beside = np.where(np.asarray(rows) <= FEW_ROWS, _beside(symbol, FEW_ROWS), _beside(symbol))
+    return np.maximum(KERNELS[symbol].cycles(rows=rows, inner=inner, columns=columns) + beside, 0)
 
 
 def root(symbol: str, rows: Any, panels: Any, remote: Any) -> Any:

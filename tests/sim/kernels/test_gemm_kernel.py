@@ -359,6 +359,17 @@ def test_interleaved_input_and_start_may_lie_side_by_side(mode: str, rows: int) 
         case.check_thoroughly()
 
 
+@pytest.mark.parametrize("rows", [3, FEW_ROWS])
+def test_sums_from_zeros_do_not_look_at_a_start(rows: int) -> None:
+    """What is given for it would lead from C to A, of which two words cannot be loaded at once."""
+    case = Case(rows, 2, 2)
+    contract = KERNELS[case.symbol].contract
+    registers = contract.registers(**case.arguments) | {5: (A - C) & 0xFFFFFFFF}
+    image = image_of(case.symbol)
+    result = run_function(image, case.symbol, registers, dict(case.inputs), checks=Checks.thorough())
+    np.testing.assert_array_equal(result.read(C, case.expected.shape, np.float16), case.expected)
+
+
 def test_formula_takes_arrays() -> None:
     rows, inner, columns = (
         np.array([1, 18, 153, 800, 24]),

@@ -44,6 +44,7 @@ ROUNDS = 700
 Run = Callable[[Sequence[Tile]], list[Stop]]
 
 OFF = Checks(conflict=False, fetch=False)
+THOROUGH = Checks.thorough()
 ALL = Checks(poison=True, races=True, code=True, stack=True)
 
 
@@ -295,6 +296,7 @@ def rows(whole: bool) -> list[Row]:
     result = [
         Row("elementwise_minstr_per_s", elementwise(translated), "M/s", 1500),
         Row("elementwise_minstr_per_s_checks_off", elementwise(translated, OFF), "M/s", 0),
+        Row("elementwise_minstr_per_s_checks_thorough", elementwise(translated, THOROUGH), "M/s", 0),
         Row("elementwise_minstr_per_s_checks_all", elementwise(translated, ALL, tries=1), "M/s", 0),
         Row("amp_minstr_per_s", amp(translated), "M/s", 300),
         Row("amp_minstr_per_s_checks_off", amp(translated, OFF), "M/s", 0),

@@ -53,7 +53,7 @@ def open_device(name: str = SIMULATOR, *, check: bool = False, engines: str | No
 
     Args:
         check: the simulator looks for more than the machine would notice: memory nobody has written, races
-            between workers, stores into code, words nobody hears. Slower.
+            between workers, stores into code, words nobody hears. A little slower.
         engines: how the simulator executes: `translated` (workers as native code, the default) or
             `reference` (the definition, slower). Results, cycles and errors are the same.
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from launches import DATA, tile_of
 from random_programs import differences
 
 from tilewright.ipu21.machine.memory import REGION1_BASE, TILE_BASE
@@ -13,49 +14,22 @@ from tilewright.ipu21.simulator import state as at
 from tilewright.ipu21.simulator.batch import run_tiles
 from tilewright.ipu21.simulator.checks import Checks
 from tilewright.ipu21.simulator.engine_checks import keep_touch
-from tilewright.ipu21.simulator.single import prepare
 from tilewright.ipu21.simulator.stops import ExceptionKind, Stop, StopKind
-from tilewright.ipu21.simulator.tile import Tile
 from tilewright.ipu21.simulator.translate import reasons
 from tilewright.ipu21.simulator.translate.tiles import run_translated, translator
-from tilewright.ipu21.toolchain import assemble, link
 
 pytestmark = pytest.mark.sim
 
-DATA = 0x5C000
 OFF = Checks()
 
 
-def tile_of(worker: str, checks: Checks, *, before: str = "", after: str = "", launch: str = "") -> Tile:
-    source = f"""
-.section .text.f, "ax"
-.globl f
-.type f, @function
-.align 8
-f:
-    setzi $m0, worker
-    {before}
-    {launch or "runall $m0, $m2, 0"}
-    sync 2
-    {after}
-    br $m10
-.align 8
-worker:
-    {worker}
-    exitz $m15
-"""
-    tile = prepare(link([assemble(source)], roots=["f"]), "f", {2: DATA}, checks=checks)
-    tile.m[:, 10] = 0
-    return tile
-
-
 def both(
-    worker: str, checks: Checks, written: int = 0, *, before: str = "", after: str = "", launch: str = ""
+    worker: str, checks: Checks, written: int = 0, **supervisor: str
 ) -> tuple[Stop, int, dict[str, int]]:
     """How the program ends, how many launches ran natively, and why others did not; both engines have been
-    compared. `written`: bytes of data that somebody has written before.
+    compared. `written`: bytes of data that somebody has written before. `supervisor`: as for `tile_of`.
     """
-    tiles = [tile_of(worker, checks, before=before, after=after, launch=launch) for _ in range(2)]
+    tiles = [tile_of(worker, checks=checks, **supervisor) for _ in range(2)]
     for tile in tiles:
         if written:
             tile.write(DATA, bytes(written))
@@ -274,7 +248,7 @@ def test_code_that_may_be_rewritten() -> None:
     before = "setzi $m3, spare\nld32 $m5, $m3, $mzero, 0\nst32 $m5, $m2, $mzero, 0\nbri spare\nspare: nop"
     load = "\nld32 $m5, $mvertex_base, $mzero, 0\n"
     for allowed in (False, True):
-        tile = tile_of(load + worker, replace(OFF, code=True), before=before, after="bri spare")
+        tile = tile_of(load + worker, checks=replace(OFF, code=True), before=before, after="bri spare")
         if allowed:
             tile.allow_rewriting(TILE_BASE, REGION1_BASE - TILE_BASE)
         stop = run_translated([tile], budget=1000)[0]
@@ -291,7 +265,7 @@ def test_checks_that_ask_for_the_instruction_stay_in_the_other_engine() -> None:
 
 
 def test_what_came_from_outside_and_what_workers_stored() -> None:
-    tile = tile_of(OWN + "st32 $m15, $m1, $mzero, 0", replace(OFF, races=True))
+    tile = tile_of(OWN + "st32 $m15, $m1, $mzero, 0", checks=replace(OFF, races=True))
     tile.write(DATA + 64, bytes(4))
     assert run_tiles([tile])[0].kind is StopKind.ENDED
     context, address = tile.last_store(DATA) or (0, 0)

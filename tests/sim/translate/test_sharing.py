@@ -4,44 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from launches import DATA, tile_of
 from random_programs import differences
 
 from tilewright.ipu21.simulator.batch import run_tiles
-from tilewright.ipu21.simulator.single import prepare
 from tilewright.ipu21.simulator.stops import StopKind
 from tilewright.ipu21.simulator.tile import Tile
 from tilewright.ipu21.simulator.translate.tiles import run_translated, translator
-from tilewright.ipu21.toolchain import assemble, link
 
 pytestmark = pytest.mark.sim
-
-DATA = 0x5C000
-
-
-def tile_of(worker: str, data: bytes = b"", supervisor: str = "") -> Tile:
-    source = f"""
-.section .text.f, "ax"
-.globl f
-.type f, @function
-.align 8
-f:
-    setzi $m0, worker
-    runall $m0, $m2, 0
-    sync 2
-    {supervisor}
-    br $m10
-.align 8
-worker:
-    {worker}
-    exitz $m15
-"""
-    image = link([assemble(source)], roots=["f"])
-    return prepare(image, "f", {2: DATA}, {DATA: data} if data else None)
 
 
 def both(worker: str, data: bytes = b"", budget: int | None = None, supervisor: str = "") -> tuple[Tile, int]:
     """The tile after running natively, and how many launches ran so; both engines have been compared."""
-    one, other = tile_of(worker, data, supervisor), tile_of(worker, data, supervisor)
+    one, other = (tile_of(worker, data, after=supervisor) for _ in range(2))
     before = translator().statistics().launches
     stop, stop_too = (
         run_tiles([one], budget=budget)[0],

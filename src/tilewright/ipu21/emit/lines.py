@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..isa import build
+from ..kernels.supervisor import heights
 from ..machine.timing import SUPERVISOR_LATENCY
 
 
@@ -71,9 +72,7 @@ def early(lines: Sequence[Line]) -> list[Line]:
     for later, before in enumerate(waits):
         for earlier, wait in before.items():
             behind[earlier].append((later, wait))
-    height = [0] * len(lines)
-    for index in reversed(range(len(lines))):
-        height[index] = max((height[later] + wait for later, wait in behind[index]), default=0)
+    height = heights(waits)
     left = [len(before) for before in waits]
     ready = {index: 0 for index, count in enumerate(left) if not count}
     earliest: dict[int, int] = {}

@@ -19,11 +19,10 @@ Pairs: $a6:7 input, $a2:3 and $a4:5 sums, $a0:1 where sums start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from .gemm_f32_rounds import RESULT, amp, fill, x_of
-from .gemm_few import FIRST, LAST, MIDDLE, OPEN
+from .gemm_few import FIRST, LAST, MIDDLE, OPEN, Routine
 from .gemm_frame import ADD, BLOCKS, ROW, ZERO, few_routine, from_block, share_lines, source_line
 from .text import bundle, count_instructions, from_frame
 
@@ -31,32 +30,14 @@ ROWS, BETWEEN_ROWS, NEXT_GROUP, BOTH_STEPS, FIRST_GROUP, RESULT_STEP, COLUMN = r
 """The words of a worker's block, for $m3, $m6, $m7, $m2, $m8, $m10, $m11."""
 
 
-@dataclass(frozen=True)
-class FewPanel:
+class FewPanel(Routine):
     """One worker routine, by its halves."""
 
-    mode: str = ZERO
-    first: str = MIDDLE
-    second: str = MIDDLE
+    FAMILY = "gemm_f32_few"
 
     @property
-    def label(self) -> str:
-        return f".Lgemm_f32_few_{self.mode}_{self.first}_{self.second}"
-
-    @property
-    def stores(self) -> bool:
-        """It stores results."""
-        return self.first == FIRST or self.second != MIDDLE
-
-    @property
-    def slots(self) -> int:
-        """Issue slots of a worker where all have rows."""
-        return _slots(self)
-
-
-@cache
-def _slots(panel: FewPanel) -> int:
-    return count_instructions(few_lines(panel)) - panel.stores
+    def lines(self) -> list[str]:
+        return few_lines(self)
 
 
 def few_lines(panel: FewPanel) -> list[str]:

@@ -13,15 +13,54 @@ Worker registers, kept from panel to panel (steps in words of 8 bytes):
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
 
-from .text import bundle
+from .gemm_frame import ZERO
+from .text import bundle, count_instructions
 
 BETWEEN_ROWS, NEXT_GROUP, FIRST_GROUP, ROWS, COLUMN = range(5)
 """The words of a worker's block; `COLUMN`: bytes from column to column."""
 
 OPEN, FIRST, MIDDLE, LAST, FINAL = "open", "first", "middle", "last", "final"
 _INPUT, _RING, _START_WORD = "$a0:1", "$a4:5", "$a6:7"
+
+
+@dataclass(frozen=True)
+class Routine(ABC):
+    """One worker routine of a member that keeps few rows in accumulators: a panel, by its halves."""
+
+    FAMILY: ClassVar[str]
+
+    mode: str = ZERO
+    first: str = MIDDLE
+    second: str = MIDDLE
+
+    @property
+    def label(self) -> str:
+        return f".L{self.FAMILY}_{self.mode}_{self.first}_{self.second}"
+
+    @property
+    def stores(self) -> bool:
+        """It stores results."""
+        return self.first == FIRST or self.second != MIDDLE
+
+    @property
+    def slots(self) -> int:
+        """Issue slots of a worker where all have rows."""
+        return _slots(self)
+
+    @property
+    @abstractmethod
+    def lines(self) -> list[str]:
+        """Its assembly, from its label on."""
+
+
+@cache
+def _slots(panel: Routine) -> int:
+    return count_instructions(panel.lines) - panel.stores
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,15 @@ def _mode(register: str) -> str:
     return table_entry(register, TABLE_BYTES // 4 * FEW_ONLY + FIRST_OF)
 
 
+_SINGLE = (load_back("%inner", SHAPE), f"and %inner, %inner, {INNER_MASK:#x}", "cmpeq %single, %inner, 1")
+"""%inner K groups; %single: there is one."""
+
+
+def _unless_none(name: str) -> list[str]:
+    """0 instead of a value if some workers are without rows."""
+    return ["cmpult %none, %q, 1", "add %none, %none, -1", f"and {name}, {name}, %none"]
+
+
 def few_stream_frame() -> list[str]:
     """What depends on n goes into the blocks, and from there to the workers, one after the other.
 
@@ -76,7 +85,7 @@ def _few_blocks() -> list[str]:
     ]
     for place, q in ((LARGER, 1), (SMALLER, 2)):
         if place == SMALLER:
-            lines += ["cmpult %none, %q, 1", "add %none, %none, -1", "and %group, %group, %none"]
+            lines += _unless_none("%group")
         lines += [
             f"cmpeq %two{q}, %q, {q}",
             f"mul %wrap{q}, %two{q}, %wraps",
@@ -104,15 +113,13 @@ def _few_back() -> list[str]:
     """
     lines = [
         load_back("%q", SMALLER + few.ROWS),
-        load_back("%inner", SHAPE),
-        f"and %inner, %inner, {INNER_MASK:#x}",
-        "cmpeq %single, %inner, 1",
+        *_SINGLE,
         "add %all, %inner, -1",
         "mul %all, %all, $m1",
     ]
     for place, q in ((LARGER, 1), (SMALLER, 2)):
         if place == SMALLER:
-            lines += ["cmpult %none, %q, 1", "add %none, %none, -1", "and %all, %all, %none"]
+            lines += _unless_none("%all")
         lines += [
             f"cmpeq %two{q}, %q, {q}",
             f"shl %row{q}, %two{q}, 5",
@@ -138,9 +145,7 @@ def _few_starts() -> list[str]:
         "sub $m3, %source, %first",
         f"cmpeq %row, %mode, {MODES.index(ROW)}",
         "add $m4, %row, -1",
-        load_back("%inner", SHAPE),
-        f"and %inner, %inner, {INNER_MASK:#x}",
-        "cmpeq %single, %inner, 1",
+        *_SINGLE,
         load_back("%none", SMALLER + few.ROWS),
         "cmpult %none, %none, 1",
         *few_table(),

@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from .gemm_few import FINAL, FIRST, LAST, MIDDLE, OPEN
+from .gemm_few import FINAL, FIRST, LAST, MIDDLE, OPEN, Routine
 from .gemm_frame import (
     ADD,
     BLOCKS,
@@ -55,32 +55,14 @@ _INPUTS = ("$a0:1", "$a2:3")
 _ZEROS = "$azeros"
 
 
-@dataclass(frozen=True)
-class FewPanel:
+class FewPanel(Routine):
     """One worker routine, by its halves."""
 
-    mode: str = ZERO
-    first: str = MIDDLE
-    second: str = MIDDLE
+    FAMILY = "gemm_few"
 
     @property
-    def label(self) -> str:
-        return f".Lgemm_few_{self.mode}_{self.first}_{self.second}"
-
-    @property
-    def stores(self) -> bool:
-        """It stores results."""
-        return self.first == FIRST or self.second != MIDDLE
-
-    @property
-    def slots(self) -> int:
-        """Issue slots of a worker where all have rows."""
-        return _slots(self)
-
-
-@cache
-def _slots(panel: FewPanel) -> int:
-    return count_instructions(few_lines(panel)) - panel.stores
+    def lines(self) -> list[str]:
+        return few_lines(self)
 
 
 def few_lines(panel: FewPanel) -> list[str]:

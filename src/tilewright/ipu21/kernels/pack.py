@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .supervisor import heights
 from .text import Pair
 
 _AUXILIARY = re.compile(r"^(f\d|uput |(setzi|or) \$a)")
@@ -61,10 +62,7 @@ def pack(lines: Sequence[str]) -> list[Pair]:
     """
     work = [_Instruction(line) for line in lines]
     before = _waits(work)
-    height = [1] * len(work)
-    for later in reversed(range(len(work))):
-        for earlier, wait in before[later].items():
-            height[earlier] = max(height[earlier], height[later] + wait)
+    height = heights(before)
     issued: dict[int, int] = {}
     result: list[Pair] = []
     while len(issued) < len(work):

@@ -78,10 +78,7 @@ def schedule(
     """
     work = [_Instruction(line) for line in lines]
     before = _waits(work)
-    height = [0] * len(work)
-    for later in reversed(range(len(work))):
-        for earlier, wait in before[later].items():
-            height[earlier] = max(height[earlier], height[later] + wait)
+    height = heights(before)
     if seed:
         shaken = random.Random(seed)
         height = [rank + shaken.randrange(_SHAKE) for rank in height]
@@ -90,6 +87,19 @@ def schedule(
     if not found:
         raise ValueError(f"too few registers for {lines[0]!r} and what follows")
     return min(found, key=lambda attempt: attempt[0])[1]
+
+
+def heights(before: Sequence[Mapping[int, int]]) -> list[int]:
+    """For how long at least something else has to wait for each instruction.
+
+    Args:
+        before: of each, the earlier ones it must follow and by how much.
+    """
+    height = [0] * len(before)
+    for later in reversed(range(len(before))):
+        for earlier, wait in before[later].items():
+            height[earlier] = max(height[earlier], height[later] + wait)
+    return height
 
 
 def _ordered(

@@ -42,7 +42,7 @@ def mark(scratch: Integers, kind: int, low: int, high: int, pattern: int) -> int
             scratch[sc.DIRTY_COUNT] += 1
         begin = page << sc.PAGE_LOG
         mark_page(
-            integers_at(line + page * 768),
+            integers_at(line + page * sc.PAGE_BYTES),
             max(first - begin, 0),
             min(last - begin, (1 << sc.PAGE_LOG) - 1),
             pattern,
@@ -231,7 +231,7 @@ def forget_records(scratch: Integers) -> int:
     for item in range(scratch[sc.DIRTY_COUNT]):
         page = pages[item]
         dirty[page] = 0
-        lines = integers_at(scratch[sc.BITS] + page * 768)
+        lines = integers_at(scratch[sc.BITS] + page * sc.PAGE_BYTES)
         for index in range(sc.LINE * sc.PAGE_LINES):
             lines[index] = 0
     scratch[sc.DIRTY_COUNT] = 0
@@ -258,7 +258,7 @@ def meets_worker(scratch: Integers, low: int, high: int, store: int) -> int:
     for word in range(low >> 2, high >> 2):
         page = word >> sc.PAGE_LOG
         if dirty[page]:
-            lines = integers_at(scratch[sc.BITS] + page * 768)
+            lines = integers_at(scratch[sc.BITS] + page * sc.PAGE_BYTES)
             place = (word >> 6) & (sc.LINE - 1)
             for kind in range(2 * WORKERS):
                 if store | (kind & 1):
@@ -271,7 +271,7 @@ def marks_meet(scratch: Integers) -> int:
     found = 0
     pages = integers_at(scratch[sc.DIRTY_LIST])
     for item in range(scratch[sc.DIRTY_COUNT]):
-        lines = integers_at(scratch[sc.BITS] + pages[item] * 768)
+        lines = integers_at(scratch[sc.BITS] + pages[item] * sc.PAGE_BYTES)
         for index in range(sc.LINE):
             touched = 0
             stored = 0

@@ -412,7 +412,7 @@ def refuse(state: Integers, scratch: Integers, outcome: int) -> int:
         state[at.STOP_ADDRESS] = scratch[sc.MISSING_FLAVOUR]
         state[at.STOP_OTHER] = scratch[sc.TARGET]
         return 1
-    scratch[sc.UNDONE] += 1
+    scratch[sc.RACES if scratch[sc.REASON] == why.RACE else sc.UNDONE] += 1
     scratch[sc.REASON_COUNTS + scratch[sc.REASON]] += 1
     if scratch[sc.REASON] != why.SPECIAL:
         state[at.REFUSED] = state[at.EPOCH]
@@ -433,7 +433,11 @@ def meets_supervisor(state: Integers, scratch: Integers) -> int:
 
 
 def checked(state: Integers, scratch: Integers) -> int:
-    """Look at what workers have touched, where that is watched; 1 if only the other engine can judge it."""
+    """Look at what workers have touched: 1 if only the other engine can judge it, as where two met."""
+    if races(scratch):
+        scratch[sc.REASON] = why.RACE
+        integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * scratch[sc.USED])[sc.FAILURES] += 1
+        return 1
     if state[at.CHECKS] & at.CHECK_RACES and meets_supervisor(state, scratch):
         scratch[sc.REASON] = why.TOUCHED
         return 1
@@ -455,11 +459,10 @@ def run_launch(state: Integers, scratch: Integers) -> int:
         return refuse(state, scratch, outcome)
     move_registers(state, scratch, 0)
     outcome = run_each(state, scratch)
-    race = races(scratch)
-    if outcome == 0 and race == 0:
+    if outcome == 0:
         outcome = checked(state, scratch)
     forget_records(scratch)
-    if outcome == 0 and race == 0:
+    if outcome == 0:
         forget_saved(scratch)
         settle(state, scratch)
         scratch[sc.PHASES] += 1
@@ -467,13 +470,7 @@ def run_launch(state: Integers, scratch: Integers) -> int:
         return 0
     undo(state, scratch)
     forget_saved(scratch)
-    if outcome:
-        return refuse(state, scratch, outcome)
-    scratch[sc.RACES] += 1
-    scratch[sc.REASON_COUNTS + why.RACE] += 1
-    state[at.REFUSED] = state[at.EPOCH]
-    integers_at(scratch[sc.RECORDS] + 8 * sc.RECORD * scratch[sc.USED])[sc.FAILURES] += 1
-    return 0
+    return refuse(state, scratch, outcome)
 
 
 # ---- the supervisor's weight loads

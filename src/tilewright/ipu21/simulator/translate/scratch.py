@@ -86,6 +86,7 @@ PAGES = TILE_BYTES // 4 >> PAGE_LOG
 PAGE_LINES = 12
 LINE = 8
 """Integers per line."""
+PAGE_BYTES = 8 * LINE * PAGE_LINES
 BLOCK_LOG = 10
 """log2 of the bytes per block of saved memory."""
 BLOCKS = TILE_BYTES >> BLOCK_LOG

@@ -41,63 +41,51 @@ def write(written: Bytes, low: int, high: int) -> int:
     return 0
 
 
-def loads_unwritten(state: Integers, scratch: Integers) -> int:
-    """Not zero if a worker has loaded a word that nobody had written before the launch."""
+def visit(written: Bytes, store: int, low: int, high: int) -> int:
+    """`write` for a store; `unwritten` for a load."""
+    if store:
+        return write(written, low, high)
+    return unwritten(written, low, high)
+
+
+def visit_all(state: Integers, scratch: Integers, store: int) -> int:
+    """`visit` whatever workers have stored, or else loaded: runs, combs, and words in the bitmap."""
     written = bytes_at(state[at.SHADOW])
     missing = 0
-    for kind in range(0, 2 * WORKERS, 2):
+    for worker in range(WORKERS):
+        kind = 2 * worker + store
         runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
         for index in range(scratch[sc.RUN_COUNTS + kind]):
             # What begins behind its end is no run.
             if runs[2 * index] < runs[2 * index + 1]:
-                missing |= unwritten(written, runs[2 * index], runs[2 * index + 1])
+                missing |= visit(written, store, runs[2 * index], runs[2 * index + 1])
         combs = integers_at(scratch[sc.COMBS] + kind * sc.COMB_BYTES)
         for index in range(scratch[sc.COMB_COUNTS + kind]):
             low = combs[4 * index]
             while low < combs[4 * index + 1]:
-                missing |= unwritten(written, low, low + combs[4 * index + 3])
+                missing |= visit(written, store, low, low + combs[4 * index + 3])
                 low += combs[4 * index + 2]
     pages = integers_at(scratch[sc.DIRTY_LIST])
     for item in range(scratch[sc.DIRTY_COUNT]):
-        lines = integers_at(scratch[sc.BITS] + pages[item] * 768)
+        lines = integers_at(scratch[sc.BITS] + pages[item] * sc.PAGE_BYTES)
         for index in range(sc.LINE):
-            touched = 0
+            words = 0
             for worker in range(WORKERS):
-                touched |= lines[index + 16 * worker]
+                words |= lines[index + sc.LINE * (2 * worker + store)]
             low = (pages[item] << (sc.PAGE_LOG + 2)) + (index << 8)
-            while touched:
-                if touched & 1:
-                    missing |= unwritten(written, low, low + 4)
-                touched = (touched >> 1) & 0x7FFFFFFFFFFFFFFF
+            while words:
+                if words & 1:
+                    missing |= visit(written, store, low, low + 4)
+                words = (words >> 1) & 0x7FFFFFFFFFFFFFFF
                 low += 4
     return missing
 
 
+def loads_unwritten(state: Integers, scratch: Integers) -> int:
+    """Not zero if a worker has loaded a word that nobody had written before the launch."""
+    return visit_all(state, scratch, 0)
+
+
 def note_written(state: Integers, scratch: Integers) -> int:
     """All that workers have stored has been written."""
-    written = bytes_at(state[at.SHADOW])
-    for kind in range(1, 2 * WORKERS, 2):
-        runs = integers_at(scratch[sc.RUNS] + kind * sc.RUN_BYTES)
-        for index in range(scratch[sc.RUN_COUNTS + kind]):
-            if runs[2 * index] < runs[2 * index + 1]:
-                write(written, runs[2 * index], runs[2 * index + 1])
-        combs = integers_at(scratch[sc.COMBS] + kind * sc.COMB_BYTES)
-        for index in range(scratch[sc.COMB_COUNTS + kind]):
-            low = combs[4 * index]
-            while low < combs[4 * index + 1]:
-                write(written, low, low + combs[4 * index + 3])
-                low += combs[4 * index + 2]
-    pages = integers_at(scratch[sc.DIRTY_LIST])
-    for item in range(scratch[sc.DIRTY_COUNT]):
-        lines = integers_at(scratch[sc.BITS] + pages[item] * 768)
-        for index in range(sc.LINE):
-            stored = 0
-            for worker in range(WORKERS):
-                stored |= lines[index + 16 * worker + 8]
-            low = (pages[item] << (sc.PAGE_LOG + 2)) + (index << 8)
-            while stored:
-                if stored & 1:
-                    write(written, low, low + 4)
-                stored = (stored >> 1) & 0x7FFFFFFFFFFFFFFF
-                low += 4
-    return 0
+    return visit_all(state, scratch, 1)

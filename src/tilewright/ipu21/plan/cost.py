@@ -6,6 +6,7 @@ All functions work on integers and on NumPy arrays alike.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -53,7 +54,11 @@ def copies(load: Load) -> float:
 
 def kernel(symbol: str, **scalars: Any) -> Any:
     """Cycles of a call of a kernel with these scalars, by name."""
-    return np.maximum(KERNELS[symbol].cycles(**scalars) + _beside(symbol), 0)
+    return _call(symbol, _beside(symbol), scalars)
+
+
+def _call(symbol: str, beside: Any, scalars: Mapping[str, Any]) -> Any:
+    return np.maximum(KERNELS[symbol].cycles(**scalars) + beside, 0)
 
 
 @cache
@@ -82,7 +87,7 @@ def gemm(rows: Any, inner: Any, columns: Any, element_bytes: int = 2, *, listed:
     else:
         symbol, inner = "gemm_f32", 2 * inner
     beside = np.where(np.asarray(rows) <= FEW_ROWS, _beside(symbol, FEW_ROWS), _beside(symbol))
-    return np.maximum(KERNELS[symbol].cycles(rows=rows, inner=inner, columns=columns) + beside, 0)
+    return _call(symbol, beside, {"rows": rows, "inner": inner, "columns": columns})
 
 
 def root(symbol: str, rows: Any, panels: Any, remote: Any) -> Any:
